@@ -26,8 +26,8 @@ _HEADINGS = {
     "chat_upstream": "Chat",
     "log_level": "Logs and traces",
 }
-_OF_A_SETTING = ("variable", "default", "meaning")
-_OF_A_METRIC = ("metric", "type", "unit", "labels", "meaning")
+_SETTING_COLUMNS = ("variable", "default", "meaning")
+_METRIC_COLUMNS = ("metric", "type", "unit", "labels", "meaning")
 
 
 def _section(title: str, names: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
@@ -39,7 +39,7 @@ def _settings() -> str:
     lines: list[str] = []
     for item in dataclasses.fields(Fields):
         if heading := _HEADINGS.get(item.name):
-            lines += ["", f"### {heading}", "", head(_OF_A_SETTING)]
+            lines += ["", f"### {heading}", "", head(_SETTING_COLUMNS)]
         lines.append(line(_setting(item)))
     return "\n".join([*lines[1:], ""])
 
@@ -52,7 +52,7 @@ def _setting(item: "dataclasses.Field[object]") -> Sequence[str]:
 
 def _metrics() -> str:
     """A table for each group of metrics, and one for the labels."""
-    parts = [_section(f"## {group.title}", _OF_A_METRIC, map(_metric, group.rows)) for group in metrics.GROUPS]
+    parts = [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in metrics.GROUPS]
     labels = [(f"`{label}`", values) for label, values in sorted(LABELS.items())]
     return "\n".join([*parts, _section("## Labels", ("label", "values"), labels)])
 

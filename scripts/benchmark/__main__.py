@@ -50,16 +50,16 @@ class Run:
 
     def line(self) -> str:
         """The line of the table."""
-        its = self.summary
+        measured = self.summary
         busiest: dict[str, float] = max(self.triton.values(), key=lambda model: model["requests"], default={})
         return output.line(
             (
                 self.operation,
                 self.shape,
-                f"{its.calls_a_second:.1f}",
-                f"{its.units_a_second:.0f} {self.unit}",
-                *(f"{1000 * its.percentile(name):.1f}" for name in ("p50", "p95", "p99")),
-                its.failed,
+                f"{measured.calls_a_second:.1f}",
+                f"{measured.units_a_second:.0f} {self.unit}",
+                *(f"{1000 * measured.percentile(name):.1f}" for name in ("p50", "p95", "p99")),
+                measured.failed,
                 f"{busiest['mean_batch']:.2f}" if busiest else "-",
                 f"{busiest['queue_ms']:.2f}" if busiest else "-",
             )

@@ -35,7 +35,7 @@ class Line:
 class ModelFit:
     """An execution of a model alone on the machine takes ``line``, with ``cores`` processors busy on average.
 
-    ``unit`` is that of its work; ``max_batch``, ``delay`` (seconds) and ``instances`` are Triton's settings; ``stops``
+    ``unit`` counts its work; ``max_batch``, ``delay`` (seconds) and ``instances`` are Triton's settings; ``stops``
     is whether it stops when its callers disconnect. Whisper's windows have ``window_seconds``, and shorter ones take as
     long.
     """

@@ -105,9 +105,9 @@ def _calls_of(model: ModelFit, operation: str, size: float) -> tuple[float, floa
 
 def frontend_seconds(fits: Fits, operation: str, size: float) -> float:
     """Core seconds of a frontend for a request of an operation."""
-    its, model = fits.requests[operation], fits.models[MODEL_OF[operation]]
+    request, model = fits.requests[operation], fits.models[MODEL_OF[operation]]
     _, calls = _calls_of(model, operation, size)
-    return sum(line.seconds(size, calls) for line in (its.loop, its.threads, its.workers))
+    return sum(line.seconds(size, calls) for line in (request.loop, request.threads, request.workers))
 
 
 def size(fits: Fits, traffic: Traffic, choices: Choices = Choices()) -> Sizes:
@@ -136,10 +136,10 @@ def _need(fits: Fits, traffic: Traffic, choices: Choices, operation: str) -> Nee
 
 
 def _pool(name: str, needs: Sequence[Need], choices: Choices) -> PoolNeed:
-    its = [need for need in needs if POOL_OF[need.operation] == name]
+    members = [need for need in needs if POOL_OF[need.operation] == name]
     # All Tritons of a pool have a GPU if one of its operations has a rate for GPUs.
-    on_gpu = any(need.on_gpu for need in its)
-    tritons = max(min(2, choices.zones), _spread(sum(need.busy for need in its) / choices.busy, choices.zones))
+    on_gpu = any(need.on_gpu for need in members)
+    tritons = max(min(2, choices.zones), _spread(sum(need.busy for need in members) / choices.busy, choices.zones))
     return PoolNeed(name, tritons, tritons if on_gpu else 0, 0 if on_gpu else tritons * choices.cores)
 
 

@@ -18,14 +18,14 @@ MODEL_OF = {
 }
 UNIT_OF = {EMBEDDINGS: "tokens", RERANK: "tokens", SPEECH: "characters", TRANSCRIPTIONS: "seconds of audio"}
 _MILLION = 1_000_000
-# How many units have a price together.
+# The amount that a price is given for, in units and in words.
 PRICED_BY = {
     EMBEDDINGS: (_MILLION, "a million tokens"),
     RERANK: (_MILLION, "a million tokens"),
     SPEECH: (_MILLION, "a million characters"),
     TRANSCRIPTIONS: (3600, "an hour of audio"),
 }
-# Of the sentences of 'make bench'. A pad follows each phoneme id.
+# Phoneme ids and characters of the sentences of 'make bench'. A pad follows each phoneme id.
 IDS_PER_CHARACTER = 2.1
 SENTENCE_CHARACTERS = 75
 _DAY_SECONDS = 86_400.0

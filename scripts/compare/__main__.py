@@ -32,10 +32,10 @@ def _most(text: str) -> int:
 
 def _parse(arguments: list[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="quartet compare", description="What int8 changes on your own texts.")
-    parser.add_argument("--texts", type=Path, required=True, help="UTF-8, a text a line; or .jsonl, each with a text")
+    parser.add_argument("--texts", type=Path, required=True, help="one text per line, or .jsonl with a field text")
     parser.add_argument("--queries", type=Path, help="the same form; by default each text is a query for the others")
     parser.add_argument("--most", type=_most, default=_MOST, help=f"number of compared texts, evenly chosen ({_MOST})")
-    parser.add_argument("--models", choices=("demo", "hub", "folder"), default="demo", help="as of make run")
+    parser.add_argument("--models", choices=("demo", "hub", "folder"), default="demo", help="as MODELS of make run")
     parser.add_argument("--folder", type=Path, help="for --models folder: checkpoints laid out as on the hub")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "compare", help="folder of both exports")
     parser.add_argument("--threads", type=int, default=processors())
@@ -52,15 +52,15 @@ def _read(path: Path, most: int, least: int) -> list[str]:
 
 
 def _compare(given: argparse.Namespace) -> None:
-    its_texts = _read(given.texts, given.most, _LEAST)
+    compared_texts = _read(given.texts, given.most, _LEAST)
     queries = _read(given.queries, given.most, 1) if given.queries else []
     folder = str(given.folder.absolute()) if given.folder else ""
     names = (*names_of(EMBEDDINGS), *names_of(RERANK))
     models = Models(names, given.models, folder, given.work.absolute())
     for precision in (EXACT, OTHER):
         models.export(precision)
-    compared = Comparison(models, its_texts, queries, given.threads).run()
-    print(f"{report.table(compared)}\n\n{report.verdict(compared)}")
+    found = Comparison(models, compared_texts, queries, given.threads).run()
+    print(f"{report.table(found)}\n\n{report.verdict(found)}")
 
 
 def main(arguments: list[str]) -> int:

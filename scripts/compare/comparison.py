@@ -15,7 +15,7 @@ from scripts.export_models.progress import Progress
 from scripts.export_models.text.promised import PROMISES
 from scripts.progress_bar import ProgressBar
 
-# Most nearest texts per query, and most queries for a reranker.
+# The most nearest texts per query, and the most queries for a reranker.
 _NEIGHBOURS, _QUERIES = 10, 50
 
 
@@ -24,7 +24,7 @@ def names_of(operation: str) -> list[str]:
     return [name for name, model in PROMISES.items() if model.operation == operation]
 
 
-class _Shown(Progress):
+class _ModelProgress(Progress):
     """Shows the progress of one model in one precision, after ``before`` others."""
 
     def __init__(self, bar: ProgressBar, name: str, before: int) -> None:
@@ -65,8 +65,8 @@ class Comparison:
     def _reranker(self, name: str, queries: Sequence[str], documents: NDArray[np.int64]) -> Compared:
         tokenizer = self._models.tokenizer(name)
         pairs: list[Ids] = []
-        for query, its in zip(queries, documents, strict=True):
-            pairs += tokenizer.pairs(query, [self._texts[place] for place in its])
+        for query, places in zip(queries, documents, strict=True):
+            pairs += tokenizer.pairs(query, [self._texts[place] for place in places])
         answers, speeds = self._both(name, pairs)
         change = measures.scores(*(rows.reshape(documents.shape) for rows in answers))
         return Compared(name, change, queries, speeds)
@@ -76,8 +76,8 @@ class Comparison:
         found = []
         for precision in (EXACT, OTHER):
             title = f"{name} in {precision}"
-            shown = _Shown(self._bar, title, self._done)
-            found.append(ask(self._models.of(name, precision), ids, self._threads, shown))
+            progress = _ModelProgress(self._bar, title, self._done)
+            found.append(ask(self._models.of(name, precision), ids, self._threads, progress))
             self._done += 1
         (exact, speed), (other, other_speed) = found
         return [exact, other], (speed, other_speed)

@@ -38,7 +38,7 @@ def nearest(queries: Array, texts: Array, count: int, *, own: bool) -> Near:
 
 def between(queries: Array, texts: Array, places: Places) -> Array:
     """The similarity of each query to its texts at ``places`` [queries, k]."""
-    rows: Array = np.stack([texts[its] @ query for query, its in zip(queries, places, strict=True)])
+    rows: Array = np.stack([texts[near] @ query for query, near in zip(queries, places, strict=True)])
     return rows
 
 

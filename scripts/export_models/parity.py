@@ -1,4 +1,4 @@
-"""Comparisons of an export with its original, and the table of them that ends every export."""
+"""Comparisons of an export with its original, and the table that ends every export."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -28,7 +28,7 @@ _KEPT_EXPORTS = 2
 
 
 class Exports:
-    """The exports in the folder ``models``, one of which the link ``name`` selects."""
+    """The exports in the folder ``models``; the link ``name`` selects one."""
 
     def __init__(self, models: Path, name: str) -> None:
         self._all = models / "exports"

@@ -39,10 +39,10 @@ class Source(Protocol):
     """Provides checkpoints."""
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
-        """The ``models`` that cannot be exported, each with the reason, as far as seconds suffice to find out."""
+        """The ``models`` that cannot be exported, each with the reason, as far as a check of seconds finds."""
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
-        """What ``fetch`` will download: one line each, with size and licence."""
+        """A line for each checkpoint that ``fetch`` will download, with size and licence."""
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         """The local folder of a checkpoint, which is downloaded first if it is missing."""

@@ -13,7 +13,7 @@ from scripts.export_models.sources import Source
 
 # The default folder of downloads, logs and intermediate files.
 WORK = Path("build/export")
-# In it: each step of each model, what libraries print, and the results of the checks.
+# A file in that folder: each step of each model, the output of libraries, and the results of the checks.
 LOG = "export.log"
 # Written bytes per byte of a checkpoint's weights, with what OpenVINO compiles; all real models wrote 11.3 GB for 9.6.
 _WRITTEN = {"text": 1.0, "whisper": 1.5, "voices": 1.0}
@@ -34,7 +34,7 @@ class Need:
 
 
 def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
-    """The bytes of the weights of each checkpoint; of the demo's, the bytes to download. ``name`` is the source's."""
+    """The bytes of the weights of each checkpoint; for the demo, the bytes to download. ``name`` is the source's."""
     found = {}
     for checkpoint in plan.checkpoints_of(models):
         found[checkpoint] = checkpoint.size
@@ -61,7 +61,7 @@ def needs(name: str, sizes: Mapping[Checkpoint, int], work: Path, repository: Pa
 
 
 def _downloads(name: str, sizes: Mapping[Checkpoint, int], work: Path) -> int:
-    """Bytes that are still to be downloaded; the demo's packages are unpacked beside themselves."""
+    """Bytes still to be written; the demo's packages are unpacked, which takes their size again."""
     if name == "demo":
         kinds = {checkpoint.kind for checkpoint in sizes}
         missing = [PUBLISHED[kind] for kind in kinds if not PUBLISHED[kind].lies_in(work / "demo" / kind)]

@@ -1,4 +1,4 @@
-"""Start, fill and stop one embedded Triton."""
+"""Starts one embedded Triton, loads its models and stops it."""
 
 import json
 import os

@@ -28,7 +28,7 @@ CONFIG_NAME = "machine"
 # Models without a configuration of this name, the voices, run on the processors of a GPU's machine.
 _GPU_CONFIG_NAME = "gpu"
 _GB = 10**9
-# Most threads that speed up one window or one batch of texts.
+# The most threads that speed up one window or one batch of texts.
 _MOST_THREADS = 16
 _MOST_VOICES = 8
 _MOST_WHISPERS = 4
@@ -135,7 +135,7 @@ def _within(least: int, wanted: int, *most: int) -> int:
 def _replaced(text: str, pattern: str, value: int) -> str:
     fitted, found = re.subn(pattern, rf"\g<1>{value}\g<2>", text)
     if found != 1:
-        raise ValueError(f"{pattern} stands {found} times in a config.pbtxt")
+        raise ValueError(f"{pattern} occurs {found} times in a config.pbtxt")
     return fitted
 
 

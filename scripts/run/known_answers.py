@@ -1,4 +1,4 @@
-"""Compares the real models with published answers after an export, and after each change of them.
+"""Compares the real models with published answers after an export, and after each change of the models.
 
     python -m scripts.run.known_answers --models hub
 
@@ -66,7 +66,7 @@ def verify(
     repository: Path = REPOSITORY,
     watch: Callable[[], None] = lambda: None,
 ) -> bool:
-    """Verify the product at ``values``, unless there are no facts about its models or they hold since an earlier start.
+    """Verify the product at ``values``, unless there are no facts about its models or an earlier start verified them.
 
     The table goes to ``TABLE``, its last line to standard output. With large models this takes minutes: ``watch`` is
     called repeatedly, and an exception from it ends the check. Returns whether all facts hold.

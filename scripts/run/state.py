@@ -29,7 +29,7 @@ def check_writable(folder: Path) -> None:
         if path.exists() and not os.access(path, os.W_OK, effective_ids=True):
             raise PreflightError(
                 f"{path.absolute()} is {_owner(path)}'s and cannot be written to: run this as {_owner(path)}, or in a "
-                "clone in which all is yours"
+                "clone that belongs to you"
             )
 
 
@@ -87,7 +87,7 @@ def _claim(file: IO[str], folder: Path) -> None:
     pid, port = who["pid"], who["port"]
     raise PreflightError(
         f"Quartet runs here already: process {pid} on port {port} since {who['since']}, with its keys and logs in "
-        f"{folder}; stop it (Ctrl-C, or kill {pid}), or start another beside it: "
+        f"{folder}; stop it (Ctrl-C, or kill {pid}), or start another next to it: "
         f"make run PORT={port + 1} STATE={folder / 'second'}"
     )
 

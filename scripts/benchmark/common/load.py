@@ -69,7 +69,7 @@ def _form(call: "Call") -> aiohttp.FormData:
 
 @asynccontextmanager
 async def connected(address: str, key: str, keep: Keep | None = None) -> AsyncIterator[Client]:
-    """A client without a limit of connections."""
+    """A client with any number of connections."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
     timeout = aiohttp.ClientTimeout(total=_LONGEST_SECONDS)
     connector = aiohttp.TCPConnector(limit=0)
@@ -99,7 +99,7 @@ async def each_once(client: Client, calls: "Sequence[Call]", callers: int) -> li
         return [await client.send(call, _now()) for call in waiting]
 
     answered = await asyncio.gather(*(caller() for _ in range(callers)))
-    return [sample for its in answered for sample in its]
+    return [sample for samples in answered for sample in samples]
 
 
 async def poisson(client: Client, calls: "Sequence[Call]", rate: float, seconds: float, seed: int) -> list[Sample]:
@@ -114,6 +114,6 @@ async def poisson(client: Client, calls: "Sequence[Call]", rate: float, seconds:
 
 
 async def burst(client: Client, calls: "Sequence[Call]") -> list[Sample]:
-    """All calls at once."""
+    """Send all calls at once."""
     now = _now()
     return list(await asyncio.gather(*(client.send(call, now) for call in calls)))

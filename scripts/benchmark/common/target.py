@@ -17,7 +17,7 @@ from scripts.run.state import REPOSITORY
 
 @dataclass(frozen=True)
 class Target:
-    """``address`` ends with /v1. Triton's addresses and the database are known of a product that is started here."""
+    """``address`` ends with /v1. Triton's addresses and the database are set only for a product started here."""
 
     address: str
     key: str = ""

@@ -33,7 +33,7 @@ from scripts.benchmark.product.triton_counts import between, settled
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
-# Until a frontend notices that a model is gone; then, interval and number of tries until it is back.
+# Seconds until a frontend notices that a model is gone; then interval (seconds) and number of tries until it is back.
 _AWAY_SECONDS = 1.0
 _AGAIN_SECONDS, _TRIES = 0.2, 300
 _SERVED = 200
@@ -89,8 +89,8 @@ async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace) -> T
         async with batches.watched(_metrics(target, arguments), arguments.model) as seen:
             samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
         counted = between(before, await settled(target.triton)).get(arguments.model, {})
-    its, batch, fill = summary(samples), counted.get("mean_batch", 0.0), seen.fill(counted.get("executions", 0.0))
-    given = (its.percentile("p95"), its.units_a_second, UNIT_OF[operation], batch, its.failed)
+    result, batch, fill = summary(samples), counted.get("mean_batch", 0.0), seen.fill(counted.get("executions", 0.0))
+    given = (result.percentile("p95"), result.units_a_second, UNIT_OF[operation], batch, result.failed)
     return Tried(knobs, *given, seen.in_flight, seen.bound, seen.work, fill)
 
 

@@ -57,8 +57,8 @@ class Offer:
 class Published:
     """A model from the first of ``offers`` that can be downloaded.
 
-    ``own`` are files of this repository that are put beside it. If the published files are not kept, ``made`` has the
-    hash of each file that ``make`` makes of those in a folder. All are by name.
+    ``own`` are files of this repository that are added to it. If the published files are converted, ``make`` converts
+    those in a folder, and ``made`` has the hash of each result. All are by file name.
     """
 
     name: str

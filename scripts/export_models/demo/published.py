@@ -148,5 +148,5 @@ MINILM = Published(
     own={"quartet.json": _HERE / "text.json"},
 )
 
-# By the kind of checkpoint that each replaces; of the voices it is one.
+# By the kind of checkpoint that each replaces. Only one of the voices is replaced.
 PUBLISHED: dict[Kind, Published] = {"whisper": WHISPER, "text": MINILM, "voices": VOICE}

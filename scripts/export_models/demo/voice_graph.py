@@ -110,7 +110,7 @@ def _mu_law(sound: NDArray[np.int16]) -> tuple[NDArray[np.uint8], NDArray[np.flo
     codes = np.round((np.sign(x) * np.log1p(_MU * np.abs(x)) / np.log1p(_MU) + 1) * 127.5)
     y = np.arange(256) / 127.5 - 1
     table = np.sign(y) * np.expm1(np.abs(y) * np.log1p(_MU)) / _MU
-    # The code of silence must decode to exactly nothing.
+    # The code of silence must decode to exactly 0.
     table[int(np.round(127.5))] = 0.0
     return codes.astype(np.uint8), (_LOUDNESS * table).astype(np.float32)
 
@@ -170,7 +170,7 @@ def _samples(g: Graph, units: str, voice: DiphonePool, fade: int) -> str:
 
 
 def build_graph(voice: DiphonePool, fade: int) -> onnx.ModelProto:
-    """The model with Piper's tensors; ``scales`` is taken without effect, since these voices have one way to speak."""
+    """The model with Piper's tensors; ``scales`` is accepted without effect: these voices cannot vary."""
     g = Graph()
     speech = _samples(g, _units(g, _classes(g, voice), voice), voice, fade)
     # Piper's own files declare the two first axes free, and Triton wants the very same shape.

@@ -147,7 +147,7 @@ def config(voice: DemoVoice) -> dict[str, Any]:
 
 
 def build(voice: DemoVoice, espeak: Espeak, folder: Path) -> Path:
-    """Write the voice below ``folder`` under the name of Piper's, with its JSON beside it; returns the graph's path."""
+    """Write the voice below ``folder`` under Piper's name, with its JSON next to it; returns the graph's path."""
     diphones, period = _record(espeak, voice)
     model = build_graph(pool(diphones, period, voice.sound.sample_rate), period)
     path = folder / f"{VOICE_FILES[voice.name]}.onnx"

@@ -1,4 +1,4 @@
-"""A small builder of ONNX graphs: it names values, collects weights, and writes large weights beside the file."""
+"""A small builder of ONNX graphs: it names values, collects weights, and writes large weights next to the file."""
 
 import shutil
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 OPSET = 17
 IR_VERSION = 8
 MICROSOFT = "com.microsoft"
-# Bytes of weights inside a model's file. protobuf ends at 2 GB, and weights beside the file are mapped into memory that
+# The most bytes of weights inside a model's file. protobuf ends at 2 GB, and weights next to it are mapped memory that
 # instances share.
 _LARGEST_SINGLE_FILE = 10_000_000
 
@@ -104,7 +104,7 @@ class Graph:
                 helper.make_value_info(collected, sequence),
             ],
         )
-        # The loop reads its weights from the outer graph, which can write large ones beside the file.
+        # The loop reads its weights from the outer graph, which can write large ones next to the file.
         self.weights += body.weights
         empty = self.op("SequenceEmpty", dtype=TensorProto.FLOAT)
         every = self.op("Loop", count, self.constant(True, np.bool_), empty, body=loop)

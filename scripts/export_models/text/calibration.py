@@ -16,7 +16,7 @@ from scripts.export_models.progress import SILENT, Progress
 # Prose, questions, code and letters in many languages.
 _TEXTS = Path(__file__).with_name("calibration.txt")
 _HELD_OUT_EVERY = 5
-# Sampled tokens of each text, about.
+# About so many tokens of each text are sampled.
 _SAMPLED_TOKENS = 8
 # The most tokens of a batch, with padding. X'X of M3's widest layer is 64 MB, so each batch should be large.
 _BATCH_TOKENS = 1024

@@ -9,15 +9,15 @@ from numpy.typing import NDArray
 
 from scripts.export_models.parity import Check
 
-# Of compared texts, in tokens.
+# Lengths of the compared texts, in tokens.
 _LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
-# Of the difference between two float32 numbers that should be equal.
+# The largest difference between two float32 numbers that should be equal.
 _EXACT_LIMIT = 1e-5
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What ``precision`` may change: a vector (1 - cosine), a score, and the share of pairs in another order."""
+    """Limits of ``precision`` for vectors (1 - cosine), scores, and the share of pairs in another order."""
 
     precision: str
     cosine: float

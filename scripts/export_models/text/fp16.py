@@ -34,7 +34,7 @@ def parity(name: str, written: Path, texts: Ids, wanted: NDArray[np.float32], th
     options.intra_op_num_threads = threads
     # By default the maxima are computed last, and every tensor of every layer is kept for them.
     options.execution_order = ort.ExecutionOrder.PRIORITY_BASED
-    # It reads the weights beside the graph.
+    # The copy reads the weights next to the graph.
     copy = written.with_name("on-a-processor.onnx")
     onnx.save(on_a_processor(onnx.load(str(written), load_external_data=False)), str(copy))
     try:

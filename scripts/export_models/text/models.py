@@ -86,7 +86,7 @@ def reranker(checkpoint: Trained, precision: Precision) -> onnx.ModelProto:
     """``input_ids`` and ``lengths`` of pairs to ``score`` FP32 [pairs], the sigmoid of XLM-R's classification head."""
     g = Graph()
     pooled = checkpoint.pooled(g, precision, "cls", *packed_inputs(g))
-    # The head is tiny beside the encoder and decides the order: it stays in full precision.
+    # The head is tiny and decides the order, so it stays in full precision.
     head = checkpoint.encoder(g, "fp32")
     inner = g.op("Tanh", head.linear(pooled, "classifier.dense"))
     return score_model(g, g.op("Squeeze", head.linear(inner, "classifier.out_proj"), g.constant([1])))

@@ -65,7 +65,7 @@ def config_text(name: str, session: Any) -> str:
 
 
 def ways(name: str, source: Path, target: Path, progress: Progress = SILENT) -> list[Way]:
-    """The ways to write the voice ``source`` (``.onnx``, with ``.onnx.json`` beside it) into ``<target>/1``.
+    """The ways to write the voice ``source`` (``.onnx``, with ``.onnx.json`` next to it) into ``<target>/1``.
 
     Rewritten for the kernels and caches of processors, it sounds the same and takes half the time.
     """

@@ -25,7 +25,7 @@ from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.whisper.served import recognizer_module
 from scripts.machine import processors
 
-# Between two recordings in a window.
+# Silence between two recordings in a window.
 _PAUSE_SECONDS = 0.5
 _MOST_TOKENS = 200
 _INT8 = "int8"
