@@ -4,10 +4,10 @@
 #     docker/build.sh [--base frontend=IMAGE]... [--push] [IMAGE...] [-- OPTION...]
 #
 # IMAGE is frontend, export, triton or triton-embedded (a Triton without NVIDIA's image); without one, the first three are
-# built. --base takes another image to build one on. What follows -- is given to the builder, as --build-arg NAME=VALUE or,
-# for pip's settings, --secret id=pip,src=$HOME/.config/pip/pip.conf. TAG chooses the tag, BUILDER the builder, and
-# REGISTRY what stands before the image's name (localhost/quartet). --push pushes there, signs with cosign where that is
-# installed and COSIGN_KEY is set, and prints the digests for the chart.
+# built. --base names another base image. Arguments after -- go to the builder, such as --build-arg NAME=VALUE or, for
+# pip's settings, --secret id=pip,src=$HOME/.config/pip/pip.conf. TAG chooses the tag, BUILDER the builder, and REGISTRY
+# the prefix of the image's name (localhost/quartet). --push pushes to that registry, signs with cosign if COSIGN_KEY is
+# set, and prints the digests for the chart.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -19,7 +19,7 @@ while [ $# -gt 0 ]; do
     --base) bases[${2%%=*}]=${2#*=}; shift 2 ;;
     --push) push=1; shift ;;
     --) shift; break ;;
-    -*) echo "there is no option $1; the builder's go behind --" >&2; exit 2 ;;
+    -*) echo "there is no option $1; options of the builder go after --" >&2; exit 2 ;;
     *) images+=("$1"); shift ;;
   esac
 done
@@ -34,14 +34,14 @@ version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
 tag=${TAG:-$version}
 registry=${REGISTRY:-localhost/quartet}
 if [ -n "$push" ] && [ "${registry%%/*}" = localhost ]; then
-  echo "set REGISTRY to your registry, as registry.example/quartet, to push there" >&2
+  echo "--push needs REGISTRY, such as registry.example/quartet" >&2
   exit 2
 fi
 case $builder in
   docker) command=(docker build) ;;
-  # Of the formats, Docker's alone has health checks.
+  # Only Docker's format has health checks.
   podman) command=(podman build --format docker) ;;
-  # Without a daemon and without namespaces, as in CI.
+  # Chroot needs no daemon and no namespaces, which CI lacks.
   buildah) command=(buildah build --isolation chroot --format docker) ;;
   *) echo "install docker, podman or buildah" >&2; exit 2 ;;
 esac

@@ -7,7 +7,7 @@ WORKDIR /app
 RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work
 COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /app/model_repository/
 COPY scripts/export_models/requirements.txt /app/scripts/export_models/
-# The address of an index with PyTorch for processors alone: the usual one's brings CUDA, which no export needs.
+# The address of an index with PyTorch for processors. PyPI's PyTorch includes CUDA, which no export needs.
 ARG TORCH_INDEX=""
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
@@ -17,13 +17,13 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 COPY scripts /app/scripts
-# What is offered, which the export checks its own list against, and people's recordings.
+# The catalogue, which the export compares with its own list, and the recordings, on which it compares Whispers.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
 COPY client/__init__.py /app/client/
 COPY client/recordings /app/client/recordings
 COPY model_repository /app/model_repository
-# What libraries keep of their own goes where there is room.
+# Libraries write their caches to HOME, so it is the folder with room.
 ENV PYTHONUNBUFFERED=1 HOME=/work
 
 FROM image AS sbom

@@ -3,7 +3,7 @@ ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde
 
 # hadolint ignore=DL3006
 FROM ${BASE} AS build
-# For slim.py.
+# slim.py needs gcc.
 # hadolint ignore=DL3008
 RUN apt-get update && apt-get install -y --no-install-recommends gcc && rm -rf /var/lib/apt/lists/* \
     && python -m venv --without-pip /opt/quartet

@@ -1,4 +1,4 @@
-"""Writes what an image holds as CycloneDX: the packages of the Python that runs this, and those of Debian.
+"""Lists the packages of an image as CycloneDX: those of the Python that runs this, and those of Debian.
 
 python docker/sbom.py FILE
 """
@@ -15,10 +15,10 @@ _TOOL = "cyclonedx-bom==7.5.0"
 
 
 def python_packages(folder: Path) -> dict[str, Any]:
-    """What the tool, in an environment of its own below ``folder``, finds beside this interpreter."""
+    """The packages of this interpreter, listed by the tool in its own environment in ``folder``."""
     own = folder / "bin" / "python"
     base = str(Path(sys.base_prefix) / "bin" / "python3")
-    # Not all images' Python can bring pip into an environment.
+    # In some images Python cannot install pip into an environment.
     subprocess.run([base, "-m", "venv", "--without-pip", str(folder)], check=True)
     subprocess.run([base, "-m", "pip", "--python", str(own), "install", "--quiet", "--no-cache-dir", _TOOL], check=True)
     command = [str(own), "-m", "cyclonedx_py", "environment", "--output-reproducible", sys.executable]

@@ -1,9 +1,9 @@
-"""Takes out of the frontend's image what packages bring and the frontend never reads, then imports all of it.
+"""Removes files from the frontend's image that the frontend never reads, then imports all of its modules.
 
     /opt/quartet/bin/python docker/slim.py
 
-The import ends the build where something is missed, and leaves the compiled files of just those modules, which a
-container with a read-only root could not write.
+The import ends the build if a file is missing. It also leaves the compiled files of these modules, which a container
+with a read-only root could not write.
 """
 
 import importlib
@@ -17,7 +17,7 @@ import sysconfig
 from pathlib import Path
 
 _UNREAD = (
-    # Tools that make models, and the library for other languages, which the one for Python holds too.
+    # Tools that make models, and the C library, which the Python module contains too.
     "onnxruntime/transformers",
     "onnxruntime/quantization",
     "onnxruntime/tools",
@@ -26,7 +26,7 @@ _UNREAD = (
     "piper/hebrew/*.onnx",
     "piper/tashkeel/*.onnx",
     "piper/train",
-    # The voice detector in other forms than the one for whole recordings.
+    # Forms of the voice detector that are not for whole recordings.
     "silero_vad/data/silero_vad.*",
     "silero_vad/data/silero_vad_16k.*",
     "silero_vad/data/silero_vad_16k_op15.*",
@@ -35,17 +35,17 @@ _UNREAD = (
     "silero_vad/data/silero_vad_openvino_16k.*",
     "numpy/f2py",
     "numpy/distutils",
-    # What compilers, type checkers, tests and debuggers read.
+    # Files for compilers, type checkers, tests and debuggers.
     "**/tests",
     "**/*.[achs]",
     "**/*.py[ix]",
     "**/*.pxd",
 )
-# Encoders of video: no video is ever made, and the first two are under the GPL.
+# Video encoders. Quartet makes no video, and the first two are under the GPL.
 _UNCALLED = ("libx264-*", "libx265-*", "libSvtAv1Enc-*")
 
 
-def take_out(packages: Path) -> None:
+def remove_unread(packages: Path) -> None:
     """Remove ``_UNREAD``, ``_UNCALLED``, and the symbols that only debuggers read."""
     for pattern in _UNREAD:
         for path in _found(packages, pattern):
@@ -53,7 +53,7 @@ def take_out(packages: Path) -> None:
     for pattern in _UNCALLED:
         for library in _found(packages / "av.libs", pattern):
             _hollow(library)
-    # What lies in folders beside the packages has none.
+    # Libraries in the *.libs folders have no symbols for debuggers.
     modules = [path for path in packages.rglob("*.so") if not path.parent.name.endswith(".libs")]
     subprocess.run(["strip", "--strip-unneeded", *modules], check=True)
 
@@ -61,12 +61,12 @@ def take_out(packages: Path) -> None:
 def _found(folder: Path, pattern: str) -> list[Path]:
     found = list(folder.glob(pattern))
     if not found:
-        sys.exit(f"there is no {pattern} any more: it may have another name, and be as large")
+        sys.exit(f"no file matches {pattern} any more; find its new name, because it may be large")
     return found
 
 
 def _hollow(library: Path) -> None:
-    """Put a library in its place whose functions do nothing: FFmpeg is linked with it, and asks it what it offers."""
+    """Replace a library by one whose functions do nothing. FFmpeg links it and calls it to list its encoders."""
     wanted = {name for user in library.parent.glob("libav*") for name in _symbols(user, "--undefined-only")}
     functions = "".join(f"long {name}(void) {{ return 0; }}\n" for name in wanted & _symbols(library, "--defined-only"))
     command = ["gcc", "-shared", "-nostdlib", f"-Wl,-soname,{library.name}", "-x", "c", "-", "-o", str(library)]
@@ -79,7 +79,7 @@ def _symbols(library: Path, which: str) -> set[str]:
 
 
 def import_all() -> None:
-    """Import every module of the frontend and its clients, but for those that want what only an extra brings."""
+    """Import every module of the frontend and client, except those that need a package of an extra."""
     extras = _extras()
     for package in ("frontend", "client"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
@@ -91,11 +91,11 @@ def import_all() -> None:
 
 
 def _extras() -> set[str]:
-    """The packages of ``quartet[bulk]`` and its like, by the names that they are imported by."""
+    """The packages of extras, such as ``quartet[bulk]``, by import name."""
     wanted = importlib.metadata.requires("quartet") or []
     return {re.split(r"[^\w-]", line)[0] for line in wanted if "extra ==" in line}
 
 
 if __name__ == "__main__":
-    take_out(Path(sysconfig.get_path("purelib")))
+    remove_unread(Path(sysconfig.get_path("purelib")))
     import_all()

@@ -1,5 +1,5 @@
-# The embedded Triton of 'make run' in the place of NVIDIA's image, for laptops and CI that have not that one: Triton 2.51
-# for processors alone, and a stand-in for its ONNX Runtime backend. It takes the same arguments.
+# The embedded Triton of 'make run', for laptops and CI without NVIDIA's image: Triton 2.51 for processors only, and a
+# replacement for its ONNX Runtime backend. It takes the same arguments.
 ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde4134606dd40d8dd8dbcade98e669c
 
 # hadolint ignore=DL3006
@@ -18,7 +18,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt \
         -r scripts/local_triton/requirements.txt
 ENV PATH=/opt/quartet/bin:${PATH}
-# Once, since a container's root may be read-only.
+# At build time, because a container's root may be read-only.
 RUN python -c "from pathlib import Path; from scripts.local_triton import assemble, checks; \
     assemble.assemble_backends(checks.find_wheel(), Path('/app/backends'))"
 COPY docker/tritonserver.py /opt/quartet/bin/tritonserver

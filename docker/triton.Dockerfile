@@ -1,5 +1,5 @@
-# Triton with what its Python models import. The ONNX Runtime backend is the image's own C++ one.
-# No digest of the base was to be had without its registry.
+# Triton with the packages that its Python models import. The ONNX Runtime backend is the image's own C++ one.
+# The base has no digest here, because its registry could not be reached.
 ARG BASE=nvcr.io/nvidia/tritonserver:26.09-py3
 
 # hadolint ignore=DL3006
@@ -13,9 +13,9 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && rm /tmp/requirements*.txt
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
 COPY model_repository/triton.args model_repository/triton.env docker/triton.sh /opt/quartet/
-# Machine code for the GPU, which its driver compiles.
+# The cache of machine code that the GPU's driver compiles.
 RUN install --directory --owner 1000 /cuda
-# What fits threads and instances to the container.
+# Code that fits threads and instances to the container.
 COPY scripts/__init__.py scripts/machine.py /app/scripts/
 COPY scripts/local_triton/__init__.py scripts/local_triton/checks.py /app/scripts/local_triton/
 COPY scripts/run/__init__.py scripts/run/fit.py /app/scripts/run/
@@ -31,7 +31,7 @@ ARG REVISION=unknown
 LABEL org.opencontainers.image.title="Triton for Quartet" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
-# The image has this user, called triton-server.
+# The base image has this user, named triton-server.
 USER 1000
 EXPOSE 8000 8001 8002
 HEALTHCHECK --interval=10s --timeout=5s --start-period=300s --retries=6 \

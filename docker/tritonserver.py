@@ -1,5 +1,5 @@
 #!/opt/quartet/bin/python
-"""``tritonserver`` of the image with the embedded Triton: runs it in this process's place, with the same arguments."""
+"""Replaces this process by the embedded ``tritonserver``, with the same arguments."""
 
 import os
 import sys

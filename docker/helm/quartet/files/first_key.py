@@ -1,7 +1,7 @@
-"""Makes the first API key and puts it into a Secret, once: what is there already is left alone.
+"""Makes the first API key and puts it into a Secret, unless the Secret has one.
 
-Runs in the frontend's image, in a pod that may read and change that one Secret. Where something is away it ends with a
-sentence and exit code 1, and its Job runs it again: a key that is not in the Secret is revoked before that.
+Runs in the frontend's image, in a pod that may read and change only that Secret. If the database or Kubernetes does not
+answer, it revokes a key that is not in the Secret and ends with a sentence and exit code 1. Its Job then runs it again.
 """
 
 import base64
@@ -18,7 +18,7 @@ _ACCOUNT = Path(os.environ.get("SERVICE_ACCOUNT", "/var/run/secrets/kubernetes.i
 
 
 def _secret(change: dict[str, Any] | None = None) -> dict[str, Any]:
-    """The Secret, changed where there is a change, by Kubernetes' API; ``OSError`` where that says no or nothing."""
+    """Read the Secret, or change it, by Kubernetes' API; ``OSError`` if that refuses or does not answer."""
     body, method = (None, "GET") if change is None else (json.dumps(change).encode(), "PATCH")
     request = urllib.request.Request(os.environ["SECRET_ADDRESS"], data=body, method=method)
     request.add_header("Authorization", f"Bearer {(_ACCOUNT / 'token').read_text()}")
@@ -30,7 +30,7 @@ def _secret(change: dict[str, Any] | None = None) -> dict[str, Any]:
 
 
 def _keys(*words: str) -> str:
-    """What a command about keys prints; what it complains of goes to the log."""
+    """The output of a command about keys; its errors go to the log."""
     return subprocess.run(["quartet", "keys", *words], check=True, stdout=subprocess.PIPE, text=True).stdout
 
 
@@ -39,10 +39,10 @@ def _make(secret: dict[str, Any]) -> None:
     key = _keys("create", "--name", "first", "--tier", os.environ["TIER"]).split()[-1]
     data = {"api_key": base64.b64encode(key.encode()).decode()}
     try:
-        # Of two Jobs at once, the later one's version is an old one, and it is refused.
+        # If two Jobs run at once, the API refuses the second, whose version is old.
         _secret({"metadata": {"resourceVersion": secret["metadata"]["resourceVersion"]}, "data": data})
     except OSError:
-        # What was not answered may have been done all the same.
+        # A request without an answer may have worked.
         if _secret().get("data") == data:
             return
         _keys("revoke", key)
@@ -50,13 +50,13 @@ def _make(secret: dict[str, Any]) -> None:
 
 
 def main() -> str | None:
-    """Answers what went wrong."""
+    """Return the error, if any."""
     try:
         secret = _secret()
         if not secret.get("data"):
             _make(secret)
     except (OSError, subprocess.CalledProcessError) as error:
-        return f"the first key is not made: {error}"
+        return f"the first key was not made: {error}"
     return None
 
 

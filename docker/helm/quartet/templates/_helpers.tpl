@@ -2,7 +2,7 @@
 {{- if contains .Chart.Name .Release.Name }}{{ .Release.Name | trunc 40 | trimSuffix "-" }}{{ else }}{{ printf "%s-%s" .Release.Name .Chart.Name | trunc 40 | trimSuffix "-" }}{{ end }}
 {{- end }}
 
-{{- /* Labels of an object; of (dict "root" . "part" "frontend" "pool" ""). */}}
+{{- /* Labels of an object, from (dict "root" . "part" "frontend" "pool" ""). */}}
 {{- define "quartet.labels" -}}
 {{ include "quartet.selector" . }}
 app.kubernetes.io/version: {{ .root.Chart.AppVersion | quote }}
@@ -19,7 +19,7 @@ quartet/pool: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* An image by its digest, or its tag, or the chart's version. Ours are in images.registry where they name no other. */}}
+{{- /* An image by its digest, or its tag, or the chart's version. Ours are in images.registry unless they name another repository. */}}
 {{- define "quartet.image" -}}
 {{- $image := index .root.Values.images .name -}}
 {{- $repository := $image.repository -}}
@@ -29,7 +29,7 @@ quartet/pool: {{ . }}
 {{- if $image.digest }}{{ printf "%s@%s" $repository $image.digest }}{{ else }}{{ printf "%s:%s" $repository (default .root.Chart.AppVersion $image.tag) }}{{ end }}
 {{- end }}
 
-{{- /* Where pods run: what a part's values say of it. */}}
+{{- /* Where pods run, from the values of a part. */}}
 {{- define "quartet.placement" -}}
 {{- range $key := list "nodeSelector" "tolerations" "affinity" }}
 {{- with index $ $key }}
@@ -45,7 +45,7 @@ runtimeClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* One claim that a single node mounts cannot serve pods that are to be on several. */}}
+{{- /* A claim that only one node can mount cannot serve pods on several nodes. */}}
 {{- define "quartet.checked" -}}
 {{- $models := .Values.models }}
 {{- if and (ne $models.from "image") (eq $models.claim.accessMode "ReadWriteOnce") (or .Values.spread.hosts .Values.spread.zones) }}
@@ -64,7 +64,7 @@ runtimeClassName: {{ . }}
 {{- end }}
 {{- end }}
 
-{{- /* What every pod has: no variables about Services, no token, no rights. */}}
+{{- /* Every pod has no variables about Services, no token and no capabilities. */}}
 {{- define "quartet.pod" -}}
 enableServiceLinks: false
 automountServiceAccountToken: false
@@ -104,7 +104,7 @@ topologySpreadConstraints:
 {{- end }}
 {{- end }}
 
-{{- /* The volume of models, and how long to wait for what a Job puts into it. */}}
+{{- /* The volume of models, and an init container that waits for a Job's export. */}}
 {{- define "quartet.models" -}}
 - name: models
   {{- if eq .root.Values.models.from "image" }}
@@ -120,12 +120,12 @@ topologySpreadConstraints:
 {{- default (printf "%s-models" (include "quartet.name" .)) .Values.models.claim.name }}
 {{- end }}
 
-{{- /* One export is another when its image, its source or its precision is. */}}
+{{- /* The name of an export, by its image, source and precision. */}}
 {{- define "quartet.export" -}}
 {{- printf "%s %s %s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision | sha256sum | trunc 8 }}
 {{- end }}
 
-{{- /* The folder with one export. That of a Job has the name of the export, so revisions never share a folder. */}}
+{{- /* The folder of one export. A Job's folder has the export's name, so revisions never share a folder. */}}
 {{- define "quartet.repository" -}}
 {{- if eq .Values.models.from "job" }}/models/{{ include "quartet.export" . }}{{ else if eq .Values.models.from "claim" }}/models/{{ .Values.models.claim.folder }}{{ else }}/models{{ end }}
 {{- end }}
@@ -155,7 +155,7 @@ initContainers:
 {{- default (printf "%s-postgres" (include "quartet.name" .)) .Values.postgres.existingSecret }}
 {{- end }}
 
-{{- /* The longest that a pod of a frontend takes to end: it answers on, drains, and writes its last charges. */}}
+{{- /* The longest that a frontend's pod takes to end: it goes on answering, drains, and writes its last charges. */}}
 {{- define "quartet.grace" -}}
 {{- add 30 .Values.frontend.stopDelaySeconds .Values.frontend.drainSeconds }}
 {{- end }}

@@ -1,4 +1,4 @@
-{{- /* Helm's own toToml writes whole numbers with a point. JSON's scalars and lists are TOML's too. */}}
+{{- /* Helm's own toToml writes whole numbers with a point. JSON's scalars and lists are valid TOML. */}}
 {{- define "quartet.toml" -}}
 {{- $top := . }}
 {{- range $key, $value := . }}

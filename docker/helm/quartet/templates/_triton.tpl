@@ -1,8 +1,8 @@
-{{- /* The pods of a pool; of (dict "root" . "part" labels "values" the pool's "container" its name). */}}
+{{- /* The pods of a pool, from (dict "root" . "part" labels "values" the pool's values "container" the container's name). */}}
 {{- define "quartet.triton" -}}
 {{- include "quartet.pod" (dict "root" .root "user" 1000) | nindent 0 }}
 {{- include "quartet.spread" .part | nindent 0 }}
-# Longer than Triton waits for what is under way.
+# Longer than Triton waits for requests in flight.
 terminationGracePeriodSeconds: 330
 {{- include "quartet.placement" .values | nindent 0 }}
 {{- include "quartet.wait" (dict "root" .root "image" "triton") | nindent 0 }}
@@ -17,7 +17,7 @@ containers:
       {{- end }}
     env:
       - { name: MODEL_REPOSITORY, value: {{ include "quartet.repository" .root }} }
-      # A pod without a limit of processors sees all of its node: threads and instances fit what it asks for.
+      # A pod without a CPU limit sees all processors of its node, so threads and instances fit its CPU request.
       - name: PROCESSORS
         valueFrom: { resourceFieldRef: { containerName: {{ .container }}, resource: requests.cpu } }
       {{- if .values.gpus }}
@@ -32,7 +32,7 @@ containers:
       - { name: http, containerPort: 8000 }
       - { name: grpc, containerPort: 8001 }
       - { name: metrics, containerPort: 8002 }
-    # Ready when every model is; the largest take minutes to load.
+    # Triton is ready when every model is; the largest take minutes to load.
     startupProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 180 }
     readinessProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }
     livenessProbe: { httpGet: { path: /v2/health/live, port: http }, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 }
@@ -52,7 +52,7 @@ containers:
       - { name: cuda, mountPath: /cuda }
       {{- end }}
 volumes:
-  # In memory, so that it counts within the limit of memory.
+  # Shared memory counts towards the memory limit.
   - { name: shm, emptyDir: { medium: Memory, sizeLimit: {{ .values.sharedMemory }} } }
   - { name: tmp, emptyDir: { sizeLimit: 1Gi } }
   {{- if .values.gpus }}
