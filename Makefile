@@ -11,7 +11,7 @@ PRECISION ?= auto
 STRICT ?=
 FACTS ?=
 STATE ?= build
-# Some images set it: every start would compile all libraries anew.
+# Some images set this, and then every start would compile all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants documents pictures format clean
@@ -19,11 +19,11 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-# Read by a Python of any age, which says so itself where it is too old or too new.
+# Any Python must be able to read this, also one that is too old.
 PYTHON_FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
 CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)' --strict '$(STRICT)' --facts '$(FACTS)'
 OWN = --port '$(PORT)' --state '$(STATE)'
-# What is not of the environment itself is run by its Python, and by PYTHON as long as there is none.
+# The Python of the virtual environment, or PYTHON while there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
 INSTALL = $(ANY_PYTHON) -m scripts.install
 EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
@@ -33,7 +33,7 @@ check-python:
 	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
 	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
 
-# What can be told to be wrong is told before anything is installed, and without what an environment may not get over (-S).
+# The checks run before anything is installed. -S leaves out site packages, which a broken environment could not import.
 check-%: check-python
 	@$(ANY_PYTHON) -S -m scripts.run.preflight $* $(CHOICE) $(if $(filter run,$*),$(OWN))
 
@@ -91,7 +91,7 @@ $(VENV)/installed-browser: tests/requirements.txt
 	  || { echo "the tests of the pages need Chromium: apt-get install chromium" >&2; exit 1; }
 	@mkdir -p $(VENV) && touch $@
 
-# Unpacked and not installed, so that no service of it is ever started.
+# Unpacked and not installed, so that Debian starts no service.
 $(VENV)/installed-prometheus:
 	@command -v prometheus promtool >/dev/null || test -x $(VENV)/prometheus/usr/bin/promtool || { \
 	  echo "unpacking Prometheus, for the tests of rules and dashboards"; mkdir -p $(VENV) && cd $(VENV) && \
@@ -105,28 +105,28 @@ demo: $(VENV)/installed
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
-# What starts Triton runs in one process, and what loads torch in another, so that each is done once; both are told in
-# one piece.
+# Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
+# of each process is printed at its end.
 TRITON_TESTS := tests/triton
 TORCH_TESTS := tests/unit/export_models tests/unit/whisper
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
-IN_ONE_PIECE = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
+PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
 
 test-triton:
-	$(call IN_ONE_PIECE,$(TRITON_TESTS))
+	$(call PRINT_AT_THE_END,$(TRITON_TESTS))
 
 test-torch:
-	$(call IN_ONE_PIECE,$(TORCH_TESTS))
+	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
 
-# Four, since many tests wait; in the order of the folders, so that the longest files, of few tests each, come first.
-# Lint comes after them, and beside those of Triton, which take longer.
+# Four processes, because many tests wait. In the order of the folders the longest files, with few tests each, come first.
+# Lint runs after these tests, while the longer ones of Triton still run.
 test-together:
 	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(patsubst %,--ignore=%,$(TRITON_TESTS) $(TORCH_TESTS))
 	@$(MAKE) --no-print-directory lint
 
-# What tests need may be another version of a package than an export, which goes beside other installs, imports.
-test: check-python ## lint, export the demo models, and every test, those against a real Triton included
+# The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.
+test: check-python ## lint, export the demo models, and every test, also those with a real Triton
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
@@ -145,26 +145,26 @@ tune: check-export ## sweep a model's settings for a latency target; TUNE="--mod
 capacity: $(VENV)/installed ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
 	@$(BIN)/python -m scripts.capacity $(or $(CAPACITY),plan)
 
-bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/installed-peers-engines demo ## beside infinity, faster-whisper, OpenVINO and others; PEERS="--cases speech"
+bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/installed-peers-engines demo ## compare with infinity, faster-whisper, OpenVINO and others; PEERS="--cases speech"
 	@$(BIN)/python -m lab.peers $(PEERS)
 
 test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leaves out
 	@$(PYTEST) -q lab/tests
 
-mutants: $(VENV)/installed-tests demo ## put faults of one line in and see which test notices; MUTANTS="--only frontend/usage"
+mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
-documents: $(VENV)/installed ## write anew the tables of docs that come from the code
+documents: $(VENV)/installed ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
 pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
 	@:
 
-# Each ends with a digest of what it was drawn from, by which a test knows one that was not drawn anew.
+# Each picture ends with a digest of its source, by which a test notices a picture that is out of date.
 docs/pictures/%.svg: docs/pictures/%.dot
 	@dot -Tsvg $< > $@ && echo "<!-- $$(sha256sum < $< | cut -d' ' -f1) -->" >> $@ || { rm -f $@; exit 1; }
 
-format: $(VENV)/installed-tests ## put the code into shape
+format: $(VENV)/installed-tests ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
