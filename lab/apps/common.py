@@ -1,4 +1,4 @@
-"""What the scripts share: where the product is, a recording, and how a result is told."""
+"""Shared by the scripts: the product's address, a recording, and the output of results."""
 
 import json
 import os
@@ -22,7 +22,7 @@ TEXTS = [f"text {number}" for number in range(40)]
 
 
 def recording() -> Path:
-    """A WAV file of the sentence, as the product says it."""
+    """A WAV file of the sentence, spoken by the product."""
     body = json.dumps({"model": "tts-1", "voice": "ryan", "input": SENTENCE, "response_format": "wav"}).encode()
     headers = {"Authorization": f"Bearer {KEY}", "Content-Type": "application/json"}
     request = urllib.request.Request(f"{BASE}/audio/speech", body, headers)
@@ -33,12 +33,12 @@ def recording() -> Path:
 
 
 def show(operation: str, result: Any) -> None:
-    """A line of an operation that was tried, and what came of it."""
+    """Print an operation and the result on one line."""
     print(f"{operation}: {json.dumps(result, default=str)}", flush=True)
 
 
 def tried(operation: str, run: Callable[[], Any]) -> None:
-    """The same of what may be refused where no alias is set."""
+    """Run an operation that may need an alias, and print the result or the error."""
     try:
         show(operation, run())
     except Exception as error:
@@ -46,17 +46,17 @@ def tried(operation: str, run: Callable[[], Any]) -> None:
 
 
 def kind_of(audio: bytes) -> str:
-    """What an audio file is, by its first bytes."""
+    """The format of an audio file, by its first bytes."""
     return "wav" if audio.startswith(b"RIFF") else "mp3" if audio[:1] == b"\xff" or audio.startswith(b"ID3") else "?"
 
 
 @contextmanager
 def running(command: list[str], port: int, path: str, **variables: str) -> Iterator[str]:
-    """The address of a server from its first answer at ``path`` on."""
+    """Start a server and yield its address when it answers at ``path``."""
     environ = {**os.environ, "QUARTET_BASE": BASE, "QUARTET_RERANK": f"{BASE}/rerank", **variables}
     address = f"http://127.0.0.1:{port}"
     with tempfile.TemporaryDirectory() as folder, open(f"{folder}/log", "wb") as log:
-        # A folder of its own: LiteLLM imports from the parents of the one it is started in.
+        # An empty folder, because LiteLLM imports from the parents of the current one.
         server = subprocess.Popen(command, env=environ, cwd=folder, stdout=log, stderr=log)
         try:
             _wait(server, f"{address}{path}", Path(log.name))
@@ -78,7 +78,6 @@ def _wait(server: "subprocess.Popen[bytes]", address: str, log: Path) -> None:
 
 
 def free_port() -> int:
-    """A port that nobody listens on."""
     with socket.socket() as listening:
         listening.bind(("127.0.0.1", 0))
         return int(listening.getsockname()[1])

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Apps and libraries as people install them, against a product that 'make run' has started with the aliases of
-# docs/apps.md: lab/apps/run.sh [with_langchain ... | node]. Each is installed into build/apps once (3 GB in all), and
-# prints a line for each operation that it tried; without the aliases some say what they miss.
+# Runs apps and libraries against a product that 'make run' has started with the aliases of docs/apps.md:
+# lab/apps/run.sh [with_langchain ... | node]. It installs each into build/apps once (3 GB in all). Each prints a line per
+# operation; without the aliases, some operations fail.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
-# The apps want versions of the same packages that differ.
+# The apps need different versions of the same packages.
 declare -A environments=([with_langchain]=libraries [with_llama_index]=libraries [with_haystack]=libraries
   [with_litellm]=litellm [with_dify]=dify [with_open_webui]=open_webui [node]=node)
 set -a

@@ -1,4 +1,4 @@
-"""Dify: the classes of its plugin SDK behind the provider "OpenAI-API-compatible", with what its form asks for."""
+"""Dify: the SDK classes of the provider "OpenAI-API-compatible", with the values of its form."""
 
 from common import BASE, DOCUMENTS, KEY, QUERY, SENTENCE, TEXTS, kind_of, recording, show, tried
 from dify_plugin.interfaces.model.openai_compatible.rerank import OAICompatRerankModel
@@ -11,7 +11,7 @@ EMBEDDER = {**FORM, "max_chunks": "32", "context_size": "8192"}
 SPEAKER = {**FORM, "voices": "amy,ryan,thorsten,siwis,paola,riccardo"}
 
 embedder = OAICompatEmbeddingModel([])
-# Its tokenizer, by which it cuts long texts, is downloaded.
+# Dify would download a tokenizer to cut long texts.
 embedder._get_num_tokens_by_gpt2 = len
 vectors = embedder._invoke("embed-m3", EMBEDDER, TEXTS).embeddings
 show("embeddings", {"texts": len(vectors), "dimensions": len(vectors[0])})

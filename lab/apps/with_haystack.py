@@ -1,4 +1,4 @@
-"""Haystack: embedders, rankers of Jina's and Cohere's packages, the remote Whisper."""
+"""Haystack: embedders, Jina's ranker, the remote Whisper."""
 
 from common import BASE, DOCUMENTS, KEY, QUERY, TEXTS, recording, show
 from haystack import Document

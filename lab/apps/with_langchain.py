@@ -20,7 +20,7 @@ store = InMemoryVectorStore(_embeddings("embed-m3"))
 store.add_texts(DOCUMENTS)
 show("search", [found.page_content for found in store.similarity_search(QUERY, k=1)])
 
-# Its address is a constant of the module.
+# The module has its address as a constant.
 jina_rerank.JINA_API_URL = f"{BASE}/rerank"
 ranker = jina_rerank.JinaRerank(model="rerank-v2-m3", jina_api_key=KEY, top_n=2)
 ranked = ranker.compress_documents([Document(text) for text in DOCUMENTS], QUERY)

@@ -1,4 +1,4 @@
-"""LiteLLM's proxy before the product: all four operations through it, by OpenAI's client and its own rerank path."""
+"""LiteLLM's proxy in front of the product: all operations, by OpenAI's client and the proxy's rerank path."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Open WebUI: the app itself, set by its environment, asked as its browser asks it."""
+"""Open WebUI: the app itself, configured by environment variables and called like its web page calls it."""
 
 import sys
 import tempfile
@@ -29,7 +29,7 @@ SETTINGS = {
     "RAG_EXTERNAL_RERANKER_API_KEY": KEY,
     "RAG_RERANKING_MODEL": "rerank-v2-m3",
 }
-# Nobody logs in, nothing is fetched, and nothing is kept.
+# No login, no downloads, and a temporary folder.
 AROUND = {
     "DATA_DIR": tempfile.mkdtemp(),
     "WEBUI_AUTH": "False",
@@ -41,7 +41,7 @@ AROUND = {
 
 
 def _search(app: httpx.Client) -> list[str]:
-    """A knowledge base of the documents, and what it finds first for the query."""
+    """Make a knowledge base of the documents, and return the first results for the query."""
     base = app.post("/api/v1/knowledge/create", json={"name": "notes", "description": "notes"}).json()["id"]
     for place, text in enumerate(DOCUMENTS):
         sent = app.post(

@@ -18,9 +18,9 @@ from scripts.capacity.fits import Fits
 from scripts.capacity.sizing import Choices, Sizes, size
 from scripts.capacity.traffic import OPERATIONS, Traffic
 
-# From first to last, without bulk, which has no callers that wait.
+# From first to last, without bulk, whose callers do not wait.
 _TIERS = tuple(sorted(LEVELS, key=LEVELS.__getitem__))[:-1]
-# Calls of this time meet a batch size that is not adapted yet.
+# Calls of the first seconds are left out, because the batch size is not adapted yet.
 _WARM_UP_SECONDS = 60.0
 _CALLERS = ("calls of", "calls", "p50 s", "p95 s", "p99 s", "longest s", "given up", "tries refused")
 # Users, and seconds of the peak that are simulated after the warm-up.
@@ -28,14 +28,14 @@ _FOUR_SIZES = {1e4: 600.0, 1e5: 300.0, 1e6: 60.0, 1e7: 15.0}
 _SEEN = ("users", "simulated", *(f"{tier}: p95, p99 s" for tier in _TIERS), "tries refused", "given up", "took")
 
 
-def waits(its: Iterable[Outcome], *parts: float) -> list[float]:
+def waits(outcomes: Iterable[Outcome], *parts: float) -> list[float]:
     """Quantiles of the seconds of answered calls, one for each of ``parts``."""
-    times = sorted(outcome.seconds for outcome in its if outcome.answered)
+    times = sorted(outcome.seconds for outcome in outcomes if outcome.answered)
     return [times[min(len(times) - 1, int(part * len(times)))] if times else float("nan") for part in parts]
 
 
 def _by_tier(calls: Outcomes) -> dict[str, list[Outcome]]:
-    return {tier: [its for arrival, its in calls if arrival.tier == at] for at, tier in enumerate(_TIERS, 1)}
+    return {tier: [outcome for arrival, outcome in calls if arrival.tier == at] for at, tier in enumerate(_TIERS, 1)}
 
 
 def _simulated(sizes: Sizes, choices: Choices, seconds: float, seed: int) -> Outcomes:
@@ -45,10 +45,11 @@ def _simulated(sizes: Sizes, choices: Choices, seconds: float, seed: int) -> Out
 
 def _table(groups: Mapping[str, Sequence[Outcome]]) -> str:
     rows = []
-    for name, its in groups.items():
-        times = (f"{seconds:.2f}" for seconds in waits(its, 0.5, 0.95, 0.99, 1.0))
-        given_up, refused = sum(not outcome.answered for outcome in its), sum(outcome.refused for outcome in its)
-        rows.append(line((name, len(its), *times, given_up, refused)))
+    for name, outcomes in groups.items():
+        times = (f"{seconds:.2f}" for seconds in waits(outcomes, 0.5, 0.95, 0.99, 1.0))
+        given_up = sum(not outcome.answered for outcome in outcomes)
+        refused = sum(outcome.refused for outcome in outcomes)
+        rows.append(line((name, len(outcomes), *times, given_up, refused)))
     return "\n".join([head(_CALLERS), *rows])
 
 
@@ -57,7 +58,9 @@ def _peak(given: argparse.Namespace) -> None:
     sizes = size(Fits.load(), traffic_of(given), choices)
     print(report.plan(sizes, choices.prices))
     calls = _simulated(sizes, choices, given.seconds, given.seed)
-    by_operation = {name: [its for arrival, its in calls if arrival.request.operation == name] for name in OPERATIONS}
+    by_operation = {
+        name: [outcome for arrival, outcome in calls if arrival.request.operation == name] for name in OPERATIONS
+    }
     print(
         f"\n{given.seconds:g} s of the peak, seed {given.seed}:\n\n{_table(by_operation)}\n\n{_table(_by_tier(calls))}"
     )
@@ -69,8 +72,9 @@ def _sizes(given: argparse.Namespace) -> None:
     for users, seconds in _FOUR_SIZES.items():
         began = time.process_time()
         calls = _simulated(size(Fits.load(), Traffic(users), choices), choices, seconds, given.seed)
-        tiers = ("{:.2f}, {:.2f}".format(*waits(its, 0.95, 0.99)) for its in _by_tier(calls).values())
-        refused, given_up = sum(its.refused for _, its in calls), sum(not its.answered for _, its in calls)
+        tiers = ("{:.2f}, {:.2f}".format(*waits(outcomes, 0.95, 0.99)) for outcomes in _by_tier(calls).values())
+        refused = sum(outcome.refused for _, outcome in calls)
+        given_up = sum(not outcome.answered for _, outcome in calls)
         took = f"{time.process_time() - began:.0f} s"
         simulated = f"{len(calls):,} calls in {seconds:g} s"
         print(line((f"{users:,.0f}", simulated, *tiers, refused, given_up, took)), flush=True)
@@ -88,7 +92,6 @@ def main() -> None:
     for command in (one, four):
         command.add_argument("--seed", type=int, default=1)
     given = parser.parse_args()
-    # Logs about simulated Tritons are of no interest.
     logging.disable()
     given.do(given)
 

@@ -1,4 +1,4 @@
-"""The calls of a traffic at its peak, and the work of each."""
+"""The calls at the peak of a traffic, and the work of each."""
 
 import functools
 import math
@@ -12,9 +12,9 @@ from scripts.capacity.traffic import IDS_PER_CHARACTER, MODEL_OF, SENTENCE_CHARA
 
 # Tokens of a text to embed, and of a pair of query and document.
 _TEXT_TOKENS, _PAIR_TOKENS = 100.0, 160.0
-# Sigma of the logarithm of sizes: a tenth are below half of the median, and a tenth above twice of it.
+# Sigma of the logarithm of sizes: a tenth are below half of the median, and a tenth above twice the median.
 _SPREAD = 0.55
-# Shares of all calls: those in bursts of calls within a second, and those of each tier.
+# The share of calls in bursts, the calls of a burst (within a second), and the share of each tier.
 _BURSTY, _BURST_CALLS = 0.1, 20
 _TIERS = (0.1, 0.3, 0.6)
 _USERS_PER_KEY = 1000.0
@@ -24,30 +24,23 @@ _USERS_PER_KEY = 1000.0
 class Request:
     """``units`` are tokens, characters or seconds of audio.
 
-    ``parts`` is the work of its calls: tokens of texts or pairs; phoneme ids of the first sentence and of the others
-    (``rest``); seconds of windows of speech. ``voice`` is the model of a voice other than the default.
+    ``parts`` is the work of its calls: tokens of texts or pairs, phoneme ids of sentences, seconds of windows.
+    ``voice`` is the model of a voice other than the default.
     """
 
     operation: str
     units: float
     parts: tuple[float, ...]
-    rest: tuple[float, ...] = ()
     voice: str = ""
 
     @property
     def model(self) -> str:
-        """The model of its calls."""
         return self.voice or MODEL_OF[self.operation]
-
-    @property
-    def count(self) -> int:
-        """The number of parts."""
-        return len(self.parts) + len(self.rest)
 
 
 @dataclass(frozen=True)
 class Arrival:
-    """A call ``at`` seconds after the start, of a key and a tier (1 to 3)."""
+    """A call ``at`` seconds after the start, by a key of a tier (1 to 3)."""
 
     at: float
     request: Request
@@ -56,7 +49,7 @@ class Arrival:
 
 
 def arrivals(traffic: Traffic, seconds: float, seed: int, window: float) -> Iterator[Arrival]:
-    """Poisson arrivals at the peak's rate with bursts, in order of time; ``window`` is that of speech, in seconds."""
+    """Poisson arrivals at the peak's rate with bursts, in order of time; ``window`` is in seconds."""
     rng, at, shares = random.Random(seed), 0.0, traffic.shares
     all_keys = max(1, round(traffic.users / _USERS_PER_KEY))
     keys = {tier: max(1, round(all_keys * part)) for tier, part in enumerate(_TIERS, 1)}
@@ -81,9 +74,8 @@ def arrivals(traffic: Traffic, seconds: float, seed: int, window: float) -> Iter
 def _request(rng: random.Random, operation: str, mean: float, window: float) -> Request:
     size = rng.lognormvariate(math.log(mean) - _SPREAD**2 / 2, _SPREAD)
     if operation == SPEECH:
-        first, *rest = _even(size * IDS_PER_CHARACTER, SENTENCE_CHARACTERS * IDS_PER_CHARACTER)
-        voice = f"piper_{rng.choice(list(VOICES))}"
-        return Request(operation, size, (first,), tuple(rest), voice)
+        sentences = _even(size * IDS_PER_CHARACTER, SENTENCE_CHARACTERS * IDS_PER_CHARACTER)
+        return Request(operation, size, tuple(sentences), f"piper_{rng.choice(list(VOICES))}")
     if operation == TRANSCRIPTIONS:
         # Whisper pads every window to its full length.
         return Request(operation, size, (window,) * math.ceil(size / window))

@@ -36,10 +36,10 @@ class VirtualLoop(asyncio.BaseEventLoop):
         return self._selector.now
 
     def _process_events(self, event_list: list[Any]) -> None:
-        """There are none."""
+        """Do nothing: there are no events."""
 
     def _write_to_self(self) -> None:
-        """No selector has to be woken."""
+        """Do nothing: the selector never waits."""
 
 
 def run(main: Coroutine[Any, Any, Result]) -> Result:

@@ -1,4 +1,4 @@
-"""A frontend: the product's dispatcher and queues, with the time of its pipelines instead of their work."""
+"""A simulated frontend: the product's dispatcher and queues, and pipelines that only take time."""
 
 import asyncio
 import functools
@@ -34,7 +34,7 @@ def work_of(fit: ModelFit, settings: Settings) -> Work:
 
 
 class Frontend:
-    """A frontend that shares ``board``, with default settings. It must be made inside its event loop."""
+    """A frontend with default settings, which shares ``board``. It must be made inside its event loop."""
 
     def __init__(self, name: str, fits: Fits, machine: Machine, board: Board, zone: str) -> None:
         self._settings = settings = Settings()
@@ -53,23 +53,22 @@ class Frontend:
             self.dispatcher.register_model(model, work_of(fit, settings))
 
     async def start(self) -> None:
-        """Join the others."""
+        """Join the other frontends."""
         await self._frontends.start()
 
     async def close(self) -> None:
-        """Leave the others after the calls in flight."""
+        """Leave the other frontends after the calls in flight."""
         await self.dispatcher.close()
         await self._frontends.close()
 
     async def found(self, name: str, triton: SimulatedTriton, zone: str) -> None:
-        """Add a Triton."""
         await self.dispatcher.add(name, Connection(triton, self._on_event_loop), dict.fromkeys(triton.fits, 0), zone)
 
     async def answer(self, request: Request, key: int, tier: int) -> None:
-        """Return when the answer to a key of a tier (1 to 3) would be sent; raises the product's errors."""
+        """Handle a request by a key of a tier (1 to 3); raises the product's errors."""
         fit = self._fits.requests[request.operation]
         # Half of the event loop's time is for the request, the other half for its calls.
-        half = fit.loop.seconds(request.units, request.count) / 4
+        half = fit.loop.seconds(request.units, len(request.parts)) / 4
         await self._on_event_loop(half)
         context = RequestContext(key, tier, None, 0.0)
         context.restart(self._settings.request_seconds)
@@ -84,7 +83,7 @@ class Frontend:
 
     async def _read(self, request: Request, context: RequestContext) -> None:
         """As operations/packed_model.py: tokenize, split, call."""
-        await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
+        await self._compute(self._threads, self._fits.requests[request.operation].threads, request, context)
         # Only the number of ids matters.
         texts = cast(list[Ids], [range(int(length)) for length in request.parts])
         pieces = pack(texts, self.dispatcher.batch(request.model))
@@ -92,40 +91,33 @@ class Frontend:
 
     async def _speak(self, request: Request, context: RequestContext) -> None:
         """As operations/speech/pipeline.py: phonemize, say the sentences in parallel, encode."""
-        await self._say(request, [*request.parts, *request.rest], 1, context)
-        await self._beside(self._threads, self._fits.requests[request.operation].threads, request, context)
-
-    async def _say(self, request: Request, sentences: Sequence[float], halves: int, context: RequestContext) -> None:
-        workers = self._fits.requests[request.operation].workers
-        await self._beside(self._text, workers, request, context, part=1 / halves)
-        longest_first = sorted(sentences, reverse=True)
-        await self._infer(request, longest_first, context, self._settings.calls_at_once, part=1 / halves)
+        fit = self._fits.requests[request.operation]
+        await self._compute(self._text, fit.workers, request, context)
+        longest_first = sorted(request.parts, reverse=True)
+        await self._infer(request, longest_first, context, self._settings.calls_at_once)
+        await self._compute(self._threads, fit.threads, request, context)
 
     async def _transcribe(self, request: Request, context: RequestContext) -> None:
         """As operations/transcription/pipeline.py: decode and cut, call, join."""
         fit, settings = self._fits.requests[request.operation], self._settings
-        await self._beside(self._audio, fit.workers, request, context)
+        await self._compute(self._audio, fit.workers, request, context)
         context.extend(settings.audio_second_seconds * request.units)
         await self._infer(request, request.parts, context, self.dispatcher.queue(request.model).bound)
-        await self._beside(self._threads, fit.threads, request, context)
+        await self._compute(self._threads, fit.threads, request, context)
 
-    async def _infer(
-        self, request: Request, costs: Sequence[float], context: RequestContext, at_once: int, part: float = 1.0
-    ) -> None:
-        """Make calls of these costs, which are a part of a request; refuse them if they would end too late."""
+    async def _infer(self, request: Request, costs: Sequence[float], context: RequestContext, at_once: int) -> None:
+        """Make calls of these costs; refuse them if they would end too late."""
         fit, model = self._fits.requests[request.operation], request.model
         self.dispatcher.queue(model).refuse_late(context, sum(costs), at_once)
-        loop = fit.loop.seconds(request.units, request.count) / 2 * part / len(costs)
+        loop = fit.loop.seconds(request.units, len(request.parts)) / 2 / len(costs)
         calls = (
             self.dispatcher.infer(model, functools.partial(inputs_of, cost, loop), [], context, cost) for cost in costs
         )
         await gather_or_cancel(calls, lambda: at_once)
 
-    async def _beside(
-        self, queue: ModelQueue, line: Line, request: Request, context: RequestContext, part: float = 1.0
-    ) -> None:
-        """Do a part of the work of processes or threads, in the order of their queue."""
-        seconds = line.seconds(request.units, request.count) * part
+    async def _compute(self, queue: ModelQueue, line: Line, request: Request, context: RequestContext) -> None:
+        """Do the work of processes or threads, in the order of their queue."""
+        seconds = line.seconds(request.units, len(request.parts))
 
         async def busy(_: str) -> Any:
             await self._machine.run(seconds)

@@ -20,17 +20,17 @@ from scripts.capacity.traffic import MODEL_OF
 Outcomes = list[tuple[Arrival, Outcome]]
 _ZONES = ("a", "b", "c")
 _VOICE = MODEL_OF["speech"]
-# Most time to find a Triton, and for calls in flight at the end.
+# The most seconds until a frontend finds a Triton, and until calls in flight at the end are answered.
 _FOUND_SECONDS, _END_SECONDS = 1.0, 600.0
 
 
 def peak(fits: Fits, sizes: Sizes, choices: Choices, seconds: float, seed: int) -> Outcomes:
-    """The outcomes of the calls of ``seconds``, the same for the same seed. Plans with GPUs cannot be simulated."""
+    """The outcomes of the calls within ``seconds``. Equal seeds give equal outcomes. ``sizes`` may have no GPUs."""
     if sizes.gpus:
-        raise SystemExit("nothing is known of batches on a GPU: simulate without rates for one")
-    its = _with_voices(fits.fitted_to(choices.cores))
-    window = its.models[MODEL_OF["transcriptions"]].window_seconds
-    return run(_answered(its, sizes, choices, arrivals(sizes.traffic, seconds, seed, window), random.Random(seed)))
+        raise SystemExit("plans with --gpu cannot be simulated: the times of batches on a GPU are unknown")
+    fitted = _with_voices(fits.fitted_to(choices.cores))
+    window = fitted.models[MODEL_OF["transcriptions"]].window_seconds
+    return run(_answered(fitted, sizes, choices, arrivals(sizes.traffic, seconds, seed, window), random.Random(seed)))
 
 
 def _with_voices(fits: Fits) -> Fits:
@@ -41,7 +41,7 @@ def _with_voices(fits: Fits) -> Fits:
 
 def _models_of(fits: Fits, pool: str) -> Mapping[str, ModelFit]:
     """The models of a pool, with only the default Whisper."""
-    models = {MODEL_OF[operation] for operation, its in POOL_OF.items() if its == pool}
+    models = {MODEL_OF[operation] for operation, of_operation in POOL_OF.items() if of_operation == pool}
     return {
         name: fit
         for name, fit in fits.models.items()

@@ -1,4 +1,4 @@
-"""A Triton that computes nothing: batcher, instances, and the time of executions on a machine."""
+"""A simulated Triton: batcher, instances, and the time of executions on a machine."""
 
 import asyncio
 from collections import deque
@@ -13,17 +13,16 @@ from lab.capacity.machine import Machine
 from scripts.capacity.fits import ModelFit
 
 _WORK, _LOOP = "work", "loop"
-# The output of an answer: when its execution began.
+# The output of an answer: the time at which its execution began.
 BEGAN = "began"
 
 
 @dataclass(frozen=True)
 class Execution:
-    """When it began, its number of calls, and their total wait in seconds."""
+    """When it began, in seconds, and its number of calls."""
 
     began: float
     calls: int
-    waits: float
 
 
 @dataclass(eq=False)
@@ -72,7 +71,7 @@ class _Batcher:
             if not call.answer.done():
                 batch.append(call)
         now = self._loop.time()
-        self.executions.append(Execution(now, len(batch), sum(now - call.arrived for call in batch)))
+        self.executions.append(Execution(now, len(batch)))
         self._free -= 1
         seconds = self._fit.line.seconds(sum(call.work for call in batch), len(batch))
         self._machine.start(seconds, self._fit.cores, lambda: self._ended(batch, now))
@@ -86,7 +85,7 @@ class _Batcher:
 
 
 class SimulatedTriton:
-    """Models on one machine. Frontends reach it by a ``Connection``."""
+    """Models on one machine. Frontends call it through a ``Connection``."""
 
     def __init__(self, fits: Mapping[str, ModelFit], machine: Machine) -> None:
         self.fits = fits
@@ -124,26 +123,26 @@ class Connection:
         return answer
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """All of them."""
+        """Report all models as ready."""
         return set(models)
 
     async def capacity(self, model: str) -> Capacity:
-        """The capacity of its configuration."""
+        """The capacity that the configuration sets."""
         fit = self._triton.fits[model]
         return Capacity(fit.instances, fit.max_batch, stops=fit.stops)
 
     async def try_out(self, model: str, trial: Trial) -> None:
-        """Its numbers are always right."""
+        """Do nothing: the answers are always right."""
 
     async def ailing(self, models: Sequence[str]) -> set[str]:
-        """None is."""
+        """Report no model as ailing."""
         return set()
 
     async def reload(self, model: str) -> None:
-        """Nothing is ever ailing."""
+        """Do nothing: no model is ever ailing."""
 
     async def close(self) -> None:
-        """There is no connection."""
+        """Do nothing: there is no connection."""
 
 
 def inputs_of(work: float, loop: float) -> Inputs:

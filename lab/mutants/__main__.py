@@ -2,7 +2,7 @@
 
     python -m lab.mutants [--jobs 2] [--only frontend/usage]
 
-Exits with 1 where a fault went unseen or could not be put in.
+Exits with 1 if no test noticed a fault, or a fault could not be inserted.
 """
 
 import argparse
@@ -18,10 +18,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
 
-from lab.mutants.faults import CannotPutInError, Fault, load
+from lab.mutants.faults import CannotInsertError, Fault, load
 
 _ROOT = Path(__file__).parents[2]
-# A fault may make a test hang.
+# Seconds for a test and for all tests of a fault, which may make a test hang.
 _TEST_SECONDS, _ALL_SECONDS = 120, 900
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
 _NOTHING_RAN, _ALL_PASSED = 5, 0
@@ -100,7 +100,7 @@ def try_one(fault: Fault, copies: SimpleQueue[Path]) -> Finding:
             return _ask(copy, fault.tests)
         finally:
             _write(path, whole)
-    except (CannotPutInError, FileNotFoundError) as error:
+    except (CannotInsertError, FileNotFoundError) as error:
         return Finding(False, str(error))
     finally:
         copies.put(copy)
@@ -111,9 +111,9 @@ def _one_line(text: str) -> str:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m lab.mutants", description="see whether the tests can see")
-    parser.add_argument("--jobs", type=int, default=2, help="faults that are tried side by side")
-    parser.add_argument("--only", default="", help="files whose path begins like this")
+    parser = argparse.ArgumentParser(prog="python -m lab.mutants", description="See which tests notice faults.")
+    parser.add_argument("--jobs", type=int, default=2, help="faults tried at the same time")
+    parser.add_argument("--only", default="", help="only files whose path begins like this")
     given = parser.parse_args()
     faults = [fault for fault in load() if fault.file.startswith(given.only)]
     unseen, copies = 0, SimpleQueue[Path]()

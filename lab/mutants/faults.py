@@ -1,4 +1,4 @@
-"""The table of faults: the place of each, and the tests to run."""
+"""The table of faults: where each is inserted, and the tests to run."""
 
 import tomllib
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 
 
-class CannotPutInError(ValueError):
+class CannotInsertError(ValueError):
     """The code differs from the table."""
 
 
@@ -21,14 +21,14 @@ class Fault:
     tests: tuple[str, ...]
 
     def in_text(self, text: str) -> str:
-        """A file's text with the fault; ``CannotPutInError`` if its place is not found."""
+        """A file's text with the fault; ``CannotInsertError`` unless ``find`` occurs once."""
         if text.count(self.find) != 1:
-            raise CannotPutInError(f"{self.file}: {self.find!r} stands there {text.count(self.find)} times, not once")
+            raise CannotInsertError(f"{self.file}: {self.find!r} occurs {text.count(self.find)} times, not once")
         return text.replace(self.find, self.put)
 
 
 def load() -> list[Fault]:
-    """Every fault in order. One without ``tests`` has those of the longest listed prefix of its file."""
+    """All faults, in order. A fault without ``tests`` gets the tests of the longest listed prefix of its file."""
     table = tomllib.loads((_HERE / "faults.toml").read_text(encoding="utf-8"))
     rooms: dict[str, list[str]] = table["rooms"]
 

@@ -1,8 +1,8 @@
 """Compares Quartet with other servers and engines: python -m lab.peers --cases embeddings,file-en --runs 5
 
-Same machine, same weights, same inputs, same threads, the sides in turn. Each peer has a virtual environment of its
-own, which ``make bench-peers`` makes. Text models have the real sizes and random weights; Whisper base and the voice
-joe are real, and clips and files are of people's speech.
+All sides have the same machine, weights, inputs and threads, and run in turn. ``make bench-peers`` installs each peer
+into its own virtual environment. Text models have the real sizes and random weights; Whisper base and the voice joe are
+real, and recordings are of people.
 """
 
 import argparse
@@ -39,18 +39,18 @@ def _measure(bench: Bench, names: list[str], sides: str, runs: int) -> None:
     for name in names:
         case = CASES[name](bench)
         with ExitStack() as stack:
-            opened = {its: start(stack) for its, start in case.sides.items() if re.search(sides, its)}
-            its = ratios.compare(case, opened, runs)
-        print(f"\n{ratios.table(its)}\n", flush=True)
-        found += its
+            opened = {side: start(stack) for side, start in case.sides.items() if re.search(sides, side)}
+            rows = ratios.compare(case, opened, runs)
+        print(f"\n{ratios.table(rows)}\n", flush=True)
+        found += rows
         numbers = {"rows": [asdict(row) for row in found]}
         output.write(bench.folder / "results" / "peers", ratios.table(found), numbers)
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Measure Quartet beside its peers.")
+    parser = argparse.ArgumentParser(description="Compare Quartet with other servers and engines.")
     parser.add_argument("--cases", default=",".join(CASES), help="some of: " + ", ".join(CASES))
-    parser.add_argument("--sides", default="", help="a regular expression: only sides whose names it is found in")
+    parser.add_argument("--sides", default="", help="a regular expression: run only the sides whose names match")
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--folder", type=Path, default=Path("build/peers"), help="models, logs and results")
     arguments = parser.parse_args()

@@ -1,6 +1,6 @@
 """The compared models: text models of M3's size with random weights, and the demo's real Whisper base and voice joe.
 
-Each is made in a folder when it is first asked for, as the product and as the peers read it.
+Each is made when it is first used, in the form that the product or the peers read.
 """
 
 import shutil
@@ -20,7 +20,7 @@ from scripts.export_models.whisper.export import convert
 from scripts.run.state import REPOSITORY
 
 _DEMO = Path("build/export/demo")
-# The voice of the catalogue that has joe's weights.
+# The catalogue's voice with the weights of joe.
 VOICE = "ryan"
 COMPUTE_TYPE = "int8"
 _END = "<|endoftext|>"
@@ -38,10 +38,10 @@ def once(target: Path, make: Callable[[Path], object]) -> Path:
 
 
 class Checkpoints:
-    """All of them, in ``folder``."""
+    """The checkpoints in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
-        # Links to files in it must be absolute.
+        # Absolute, because links point to files in it.
         self._folder = folder.absolute()
 
     def text(self, *, reranker: bool) -> Path:
@@ -50,7 +50,7 @@ class Checkpoints:
         return once(self._folder / name, partial(text_models.write, reranker=reranker))
 
     def repository(self, precision: Precision, *, reranker: bool) -> Path:
-        """A copy of the demo's model repository with our graph of it."""
+        """A copy of the demo's model repository with our graph of the embedder or reranker."""
         name = "m3_reranker" if reranker else "m3_embedder"
         source = self.text(reranker=reranker)
 
@@ -59,8 +59,8 @@ class Checkpoints:
             ids = [rng.integers(4, text_models.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
             kind = AutoModelForSequenceClassification if reranker else AutoModel
             model = kind.from_pretrained(source).eval()
-            its = models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
-            graph = models.reranker(its, precision) if reranker else models.embedder(its, precision, "cls")
+            trained = models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
+            graph = models.reranker(trained, precision) if reranker else models.embedder(trained, precision, "cls")
             shutil.copytree(REPOSITORY, target)
             shutil.rmtree(target / name)
             shutil.copytree(REPOSITORY / name, target / name, ignore=_all_but_code)
@@ -78,9 +78,9 @@ class Checkpoints:
 
         def complete(folder: Path) -> None:
             shutil.copytree(_DEMO / "whisper", folder)
-            its = Tokenizer.from_file(str(folder / "tokenizer.json"))
+            read = Tokenizer.from_file(str(folder / "tokenizer.json"))
             tokenizer = WhisperTokenizerFast(
-                tokenizer_object=its, unk_token=_END, bos_token=_END, eos_token=_END, pad_token=_END
+                tokenizer_object=read, unk_token=_END, bos_token=_END, eos_token=_END, pad_token=_END
             )
             tokenizer.save_pretrained(folder)
 

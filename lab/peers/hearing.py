@@ -16,14 +16,14 @@ from scripts.run.state import REPOSITORY
 
 CASES = ("clips-en", "clips-it", "file-en", "file-it")
 _THREADS, _CALLERS = 2, 8
-# Windows of one recording in flight: one, and enough to fill the models.
+# The most windows of one recording in flight: one, and enough to fill the models.
 _WINDOWS = (1, 8)
 _TIMES = {"text": "", "words": ", word times"}
 _MODELS = {"stt-1": "beam 2", "stt-1-hd": "beam 5"}
 
 
 def hearing(bench: Bench, name: str) -> Case:
-    """A file of ten minutes from one caller, or 60 clips from 8 of them, in a language."""
+    """A file of ten minutes by one caller, or 60 clips by 8 callers, in one language."""
     kind, _, language = name.partition("-")
     recordings = [long_recording(language)] if kind == "file" else clips(language)
     files = [str(each.write(bench.folder / "recordings", f"{name}-{at}")) for at, each in enumerate(recordings)]
@@ -51,7 +51,7 @@ def hearing(bench: Bench, name: str) -> Case:
 
 
 def _product(recordings: Sequence[Recording], callers: int) -> dict[str, Opener]:
-    """The product's two models, with word times."""
+    """Sides of the product: both Whisper models, with word times."""
     calls = {model: [_call(model, recording) for recording in recordings] for model in _MODELS}
     started: dict[int, Target] = {}
 
@@ -81,13 +81,12 @@ def _call(model: str, recording: Recording) -> Call:
 
 
 def _answered(content: bytes) -> Heard:
-    """The transcript in our API's answer."""
     said: dict[str, Any] = json.loads(content)
     return Heard(said["text"], [(word["word"], word["start"], word["end"]) for word in said["words"]])
 
 
 def _worker(
-    bench: Bench, home: Any, files: list[str], script: str, model: Callable[[], object], options: Sequence[object]
+    bench: Bench, bin_folder: Any, files: list[str], script: str, model: Callable[[], object], options: Sequence[object]
 ) -> Opener:
     """A peer's worker. Its model is made at the first use."""
-    return lambda stack: bench.worker(home, files, script, model(), *options)(stack)
+    return lambda stack: bench.worker(bin_folder, files, script, model(), *options)(stack)

@@ -1,7 +1,7 @@
 """Recordings of people with what they say: the prompts of the telephone exchange Asterisk, as Debian packages them.
 
-A language's packages are fetched once, by ``apt-get download``, and known by their hashes. Nothing is installed.
-client/recordings/ATTRIBUTION.md tells whose recordings they are.
+``apt-get download`` fetches the packages of a language once; they are checked by hashes and not installed.
+client/recordings/ATTRIBUTION.md names the authors.
 """
 
 import gzip
@@ -20,7 +20,7 @@ from client.verify.sound import Sound
 
 _VERSION = "1.6.1-1"
 _FOLDER = Path("build/prompts")
-# The packages of texts and of sounds.
+# SHA-256 of the package of texts and of the package of sounds.
 _SHA256 = {
     "en": (
         "973e797d28e37fa6ca3c0a9d6fa717e77cf1268ae916bf09fd3503113cdffa50",
@@ -32,7 +32,7 @@ _SHA256 = {
     ),
 }
 _FEWEST_WORDS = 6
-# Bounds of characters per second. Outside, the text is not that of the recording.
+# Bounds in characters per second. Outside, the text does not belong to the recording.
 _SLOWEST, _FASTEST = 9.0, 24.0
 # Remarks in brackets, names of keys, letters lost in an encoding, and two prompts in one line.
 _DAMAGED = re.compile(r"[\[\](){}<>#*/=&@\ufffd]|\w\?\w|\s\?\s|\?\s[a-zà-ÿ]|\w-\w+:")
@@ -49,7 +49,7 @@ class Prompt:
 
     @cached_property
     def sound(self) -> Sound:
-        """Without the silence around it."""
+        """The recording without silence at its ends."""
         return Sound(read_g722(self.path), SAMPLE_RATE).trimmed()
 
 
@@ -63,13 +63,13 @@ def prompts(language: str, folder: Path = _FOLDER) -> list[Prompt]:
         path = sounds / f"{name}.g722"
         if path.is_file() and plausible(text, path.stat().st_size / _BYTES_A_SECOND):
             found.setdefault(" ".join(words(text)), Prompt(text, path))
-    its = list(found.values())
-    random.Random(_SHUFFLE).shuffle(its)
-    return its
+    shuffled = list(found.values())
+    random.Random(_SHUFFLE).shuffle(shuffled)
+    return shuffled
 
 
 def listed(content: str) -> Iterator[tuple[str, str]]:
-    """Names and texts, of a file of lines such as ``vm-goodbye: Goodbye!`` and of remarks behind semicolons."""
+    """Yield names and texts from lines such as ``vm-goodbye: Goodbye!``; lines with a semicolon first are comments."""
     for line in content.splitlines():
         name, colon, text = line.partition(": ")
         if colon and not line.startswith(";"):
@@ -99,6 +99,6 @@ def _unpack(package: str, sha256: str, into: Path) -> None:
     subprocess.run(["apt-get", "download", "-qq", f"{package}={_VERSION}"], cwd=into, check=True)
     (file,) = into.glob(f"{package}_*.deb")
     if hashlib.sha256(file.read_bytes()).hexdigest() != sha256:
-        raise ValueError(f"the Debian package {package} {_VERSION} does not have the hash that it should")
+        raise ValueError(f"the Debian package {package} {_VERSION} has another hash than expected")
     subprocess.run(["dpkg-deb", "-x", file, "."], cwd=into, check=True)
     file.unlink()

@@ -24,8 +24,8 @@ class Spread:
 
     @classmethod
     def of(cls, values: Iterable[float]) -> "Spread":
-        its = list(values)
-        return cls(statistics.median(its), min(its), max(its))
+        numbers = list(values)
+        return cls(statistics.median(numbers), min(numbers), max(numbers))
 
     @classmethod
     def of_ratios(cls, ones: Iterable[float], others: Iterable[float]) -> "Spread":
@@ -38,7 +38,7 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """One side: its units per second, the seconds of its rounds, and the word errors of the last one."""
+    """The units per second of a side, the seconds of its rounds, and the word errors of the last round."""
 
     case: str
     side: str
@@ -66,21 +66,21 @@ def compare(case: Case, sides: Mapping[str, Side], runs: int) -> list[Row]:
             case.name,
             name,
             case.unit,
-            case.units / statistics.median(its),
-            its,
+            case.units / statistics.median(measured),
+            measured,
             errors(case.recordings, heard[name]) if case.recordings else None,
         )
-        for name, its in seconds.items()
+        for name, measured in seconds.items()
     ]
 
 
 def times_as_fast(row: Row, rows: Sequence[Row]) -> dict[str, Spread]:
     """The speed-up of the product's sides over a side; for transcripts, of the fastest one with no more errors."""
-    products = [its for its in rows if its.product]
+    products = [each for each in rows if each.product]
     if row.errors is None:
-        return {its.side: Spread.of_ratios(row.seconds, its.seconds) for its in products}
-    right = [its for its in products if its.errors and its.errors.wrong <= row.errors.wrong]
-    best = max(right, key=lambda its: its.rate, default=None)
+        return {each.side: Spread.of_ratios(row.seconds, each.seconds) for each in products}
+    right = [each for each in products if each.errors and each.errors.wrong <= row.errors.wrong]
+    best = max(right, key=lambda each: each.rate, default=None)
     return {f"{PRODUCT}, as right,": Spread.of_ratios(row.seconds, best.seconds)} if best else {}
 
 
@@ -88,13 +88,13 @@ def table(found: Sequence[Row]) -> str:
     """A Markdown table per case, one line per side."""
     lines: list[str] = []
     for case in dict.fromkeys(row.case for row in found):
-        its = [row for row in found if row.case == case]
-        ratios = [times_as_fast(row, its) for row in its]
+        rows = [row for row in found if row.case == case]
+        ratios = [times_as_fast(row, rows) for row in rows]
         products = list(dict.fromkeys(name for ratio in ratios for name in ratio))
-        heard = its[0].errors is not None
+        heard = rows[0].errors is not None
         heads = (f"{product} is so many times as fast" for product in products)
-        lines += ["", output.head((case, f"{its[0].unit} a second", *_HEARD * heard, *heads))]
-        for row, ratio in zip(its, ratios, strict=True):
+        lines += ["", output.head((case, f"{rows[0].unit} a second", *_HEARD * heard, *heads))]
+        for row, ratio in zip(rows, ratios, strict=True):
             compared = (f"{ratio[name]:.2f}" if name in ratio else "none is" for name in products)
             lines.append(output.line((row.side, f"{row.rate:.1f}", *_heard(row.errors), *compared)))
     return "\n".join(lines[1:])

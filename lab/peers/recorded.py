@@ -26,7 +26,6 @@ class Recording:
     starts: tuple[float, ...]
 
     def write(self, folder: Path, name: str) -> Path:
-        """The file as ``name`` in ``folder``."""
         folder.mkdir(parents=True, exist_ok=True)
         path = folder / f"{name}.wav"
         path.write_bytes(self.file)
@@ -34,7 +33,7 @@ class Recording:
 
 
 def spoken(chosen: Sequence[Prompt], language: str, seed: int) -> Recording:
-    """The prompts in a row, each after a pause of 0.4 to 1.6 s."""
+    """Join the prompts, each after a pause of 0.4 to 1.6 s."""
     rng = random.Random(seed)
     pauses = [rng.uniform(_SHORTEST_PAUSE, _LONGEST_PAUSE) for _ in chosen]
     sound, spans = joined([prompt.sound for prompt in chosen], pauses)

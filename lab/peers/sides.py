@@ -1,4 +1,4 @@
-"""The sides of a comparison: each does the same work and measures its seconds."""
+"""The sides of a comparison: each does the same work and measures the seconds."""
 
 import asyncio
 import json
@@ -29,11 +29,11 @@ _OFFLINE = {"HF_HUB_OFFLINE": "1", "DO_NOT_TRACK": "1", "INFINITY_ANONYMOUS_USAG
 
 
 class PeerError(Exception):
-    """A side that did not start, or answered with an error."""
+    """A side did not start, or answered with an error."""
 
 
 class Side(Protocol):
-    """One side; ``run`` returns its seconds and transcripts."""
+    """One side; ``run`` does the work once and returns the seconds and the transcripts."""
 
     def run(self) -> tuple[float, list[Heard]]: ...
 
@@ -43,10 +43,7 @@ Opener = Callable[[ExitStack], Side]
 
 @dataclass(frozen=True)
 class Case:
-    """A comparison: the ``units`` of a run, and an opener of each side; the product's sides begin with Quartet.
-
-    ``recordings`` is for transcription.
-    """
+    """The ``units`` of work of a run, and an opener for each side; names of the product's sides begin with Quartet."""
 
     name: str
     unit: str
@@ -64,10 +61,9 @@ class HttpSide:
         self._target, self._calls, self._callers, self._heard = target, calls, callers, heard
 
     def run(self) -> tuple[float, list[Heard]]:
-        return asyncio.run(self.send())
+        return asyncio.run(self._send())
 
-    async def send(self) -> tuple[float, list[Heard]]:
-        """As ``run``, on a running loop."""
+    async def _send(self) -> tuple[float, list[Heard]]:
         answers: dict[int, bytes] = {}
 
         def keep(call: Call, content: bytes) -> None:
@@ -81,7 +77,7 @@ class HttpSide:
 
 
 class WorkerSide:
-    """One task for a worker's pipe."""
+    """A worker process that gets the same task in each run, through a pipe."""
 
     def __init__(self, process: subprocess.Popen[str], task: Any) -> None:
         self._process, self._task = process, task
@@ -102,7 +98,7 @@ def _line(process: subprocess.Popen[str]) -> str:
 
 @contextmanager
 def worker(python: Path, log: Path, script: str, *arguments: object) -> Iterator[subprocess.Popen[str]]:
-    """A script of ``workers`` with another interpreter; its standard error goes to ``log``."""
+    """Run a script of ``workers`` with another interpreter; its standard error goes to ``log``."""
     command = [str(python), str(WORKERS / script), *map(str, arguments)]
     environment = {**os.environ, **_OFFLINE, "PYTHONPATH": str(Path.cwd())}
     pipe = subprocess.PIPE
@@ -116,7 +112,7 @@ def worker(python: Path, log: Path, script: str, *arguments: object) -> Iterator
 
 @contextmanager
 def server(command: Sequence[object], health: str, log: Path) -> Iterator[str]:
-    """A peer's server on a free port, which replaces ``{port}`` in ``command``; yields its address."""
+    """Run a peer's server on a free port, which replaces ``{port}`` in ``command``; yields the address."""
     port = free_port()
     process = start_child([str(part).replace("{port}", str(port)) for part in command], {**os.environ, **_OFFLINE}, log)
     try:
@@ -151,16 +147,17 @@ class Bench:
     def _log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
-    def worker(self, home: Path, task: Any, script: str, *arguments: object) -> Opener:
-        """``task`` for a script of ``workers`` under the interpreter in ``home``."""
+    def worker(self, bin_folder: Path, task: Any, script: str, *arguments: object) -> Opener:
+        """``task`` for a script of ``workers`` under the interpreter in ``bin_folder``."""
         named = [Path(script).stem, *(part for part in map(str, arguments) if part.isalnum())]
         log = self._log("-".join(named))
-        return lambda stack: WorkerSide(stack.enter_context(worker(home / "python", log, script, *arguments)), task)
+        python = bin_folder / "python"
+        return lambda stack: WorkerSide(stack.enter_context(worker(python, log, script, *arguments)), task)
 
     def server(
         self, name: str, command: Sequence[object], health: str, calls: Sequence[Call], callers: int, base: str = "/v1"
     ) -> Opener:
-        """A peer's own server, whose calls go below ``base``."""
+        """A peer's own server; ``base`` is the first part of the paths of calls."""
         return lambda stack: HttpSide(
             Target(stack.enter_context(server(command, health, self._log(name))) + base), calls, callers
         )

@@ -1,4 +1,4 @@
-"""Text to speech by the voice joe, beside Piper's own server."""
+"""Text to speech by the voice joe: Quartet and Piper's own server."""
 
 import random
 
@@ -16,11 +16,11 @@ def _spoken(bench: Bench, name: str, texts: list[str]) -> Case:
     calls = [Call("/audio/speech", 0, {**own, "input": text}) for text in texts]
     voice = Checkpoints(bench.folder).voice()
     piper = (bench.audio_peers / "python", "-m", "piper.http_server", "-m", voice, "--host", "127.0.0.1")
-    its_calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
+    piper_calls = [Call("/synthesize", 0, {"text": text}) for text in texts]
     sides = {
         "Quartet": bench.product(REPOSITORY, calls, len(texts)),
         "piper-tts' server": bench.server(
-            "piper", (*piper, "--port", "{port}"), "/voices", its_calls, len(texts), base=""
+            "piper", (*piper, "--port", "{port}"), "/voices", piper_calls, len(texts), base=""
         ),
     }
     return Case(name, "characters", sum(map(len, texts)), sides)

@@ -1,6 +1,6 @@
-"""M3's embedder and reranker in size and file layout, with random weights: what Quartet and its peers all read.
+"""Checkpoints with the size and file layout of M3's embedder and reranker and with random weights, for all sides.
 
-The tokenizer knows whole words alone, so a text of n words has n tokens and two more.
+The tokenizer knows only whole words, so a text of n words has n + 2 tokens.
 """
 
 import json
@@ -13,7 +13,7 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, processors
 from transformers import XLMRobertaConfig, XLMRobertaForSequenceClassification, XLMRobertaModel, XLMRobertaTokenizerFast
 
 WORDS = 5000
-# At XLM-R's ids.
+# In the order of XLM-R's ids.
 _SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 _SHORTEST = 8
 _POSITIONS = 8194
@@ -32,7 +32,6 @@ def lengths(rng: np.random.Generator, count: int, longest: int = 500) -> list[in
 
 
 def _tokenizer() -> XLMRobertaTokenizerFast:
-    """In XLM-R's file layout."""
     pieces = [(piece, 0.0) for piece in _SPECIAL] + [(f"▁w{word}", -9.0) for word in range(WORDS)]
     unigram = Tokenizer(models.Unigram(pieces, unk_id=_SPECIAL.index("<unk>")))
     unigram.pre_tokenizer = pre_tokenizers.Metaspace()

@@ -15,7 +15,7 @@ from scripts.export_models.text.encoder import Precision
 _CALLERS, _TEXTS_A_CALL = 16, 4
 _RERANKERS, _DOCUMENTS = 8, 32
 _QUERY = 8
-# Of 8 and 32 texts the better for sentence-transformers on two cores.
+# Texts per batch of sentence-transformers: faster than 32 on two cores.
 _PADDED_BATCH = 8
 _THREADS = 2
 _PRECISIONS: tuple[Precision, ...] = ("int8", "fp32")
@@ -26,7 +26,7 @@ def embeddings(bench: Bench, name: str, longest: int) -> Case:
     checkpoint = Checkpoints(bench.folder).text(reranker=False)
     rng = np.random.default_rng(1)
     texts = [_mixed(rng, _TEXTS_A_CALL, longest) for _ in range(_CALLERS)]
-    flat = [text for its in texts for text in its]
+    flat = [text for one_call in texts for text in one_call]
     padded = "sentence-transformers in process"
     sides = {
         **_product(bench, _embeddings(texts, "embed-m3"), reranker=False),
@@ -56,7 +56,7 @@ def _mixed(rng: np.random.Generator, count: int, longest: int) -> list[str]:
 
 
 def _embeddings(texts: list[list[str]], model: str) -> list[Call]:
-    return [Call("/embeddings", 0, {"input": its, "model": model, "encoding_format": "base64"}) for its in texts]
+    return [Call("/embeddings", 0, {"input": each, "model": model, "encoding_format": "base64"}) for each in texts]
 
 
 def _rerank_calls(asked: list[tuple[str, list[str]]], model: str) -> list[Call]:
@@ -64,7 +64,7 @@ def _rerank_calls(asked: list[tuple[str, list[str]]], model: str) -> list[Call]:
 
 
 def _product(bench: Bench, calls: list[Call], *, reranker: bool) -> dict[str, Opener]:
-    """The product in both precisions, each exported when it is first started."""
+    """The product in both precisions, each exported at its first start."""
 
     def opener(precision: Precision) -> Opener:
         def start(stack: ExitStack) -> Side:
@@ -84,12 +84,12 @@ def _infinity(bench: Bench, model: Path, calls: list[Call]) -> Opener:
 
 
 def _engines(bench: Bench, texts: Sequence[Sequence[str]]) -> dict[str, Opener]:
-    """The strongest engines of processors, texts one by one, which pads nothing.
+    """The fastest engines for processors, with texts one by one, without padding.
 
-    They encode pairs too as the embedder does, without the reranker's head: of each pair that is one row.
+    They have no reranker's head, which is one row per pair: the embedder encodes pairs too.
     """
-    its = Checkpoints(bench.folder).text(reranker=False)
+    model = Checkpoints(bench.folder).text(reranker=False)
     return {
-        "OpenVINO int8 in process": bench.worker(bench.engines, texts, "text_openvino.py", its, _THREADS),
-        "CTranslate2 int8 in process": bench.worker(bench.own, texts, "text_ctranslate.py", its, "int8", _THREADS),
+        "OpenVINO int8 in process": bench.worker(bench.engines, texts, "text_openvino.py", model, _THREADS),
+        "CTranslate2 int8 in process": bench.worker(bench.own, texts, "text_ctranslate.py", model, "int8", _THREADS),
     }

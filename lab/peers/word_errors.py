@@ -1,9 +1,8 @@
 """Word errors of transcripts, and errors of word times.
 
-Both texts are taken to the same words first, for every side alike: compatible forms of letters are made one (NFKC),
-numbers in digits are written out in the language (num2words), letters are made small, and what is neither letter nor
-digit parts words and is left away. Nothing else is forgiven: no spelling, no abbreviation, no accent. The error rate is
-(words replaced + left out + put in) / words said, over all files together.
+Both texts are normalised first, in the same way for every side: Unicode NFKC, numbers in words (num2words), small
+letters, and no characters other than letters and digits. Other spellings, abbreviations and accents count as errors.
+The error rate is (words replaced + missing + added) / words said, over all files together.
 """
 
 import re
@@ -17,7 +16,7 @@ from num2words import num2words
 from client.recordings import words
 from lab.peers.recorded import Recording
 
-# A point or comma between digits parts thousands in one language and decimals in the other: both are parted.
+# A number ends at a point or comma, which marks thousands in one language and decimals in another.
 _NUMBER = re.compile(r"\d+")
 
 Word = tuple[str, float, float]
@@ -33,9 +32,9 @@ class Heard:
 
 @dataclass(frozen=True)
 class Errors:
-    """The number of words said, and of wrong ones.
+    """The numbers of words said and of wrong words.
 
-    ``late`` has each prompt whose first word was heard and timed: seconds from the prompt's start to the word's.
+    ``late`` is for each prompt whose first word was heard and timed: seconds from the prompt's start to the word's.
     """
 
     said: int
@@ -53,23 +52,22 @@ class Errors:
 
 
 def spelled(text: str, language: str) -> list[str]:
-    """The words of a text, its numbers written out."""
+    """The normalised words of a text."""
     return words(_NUMBER.sub(lambda found: f" {num2words(int(found[0]), lang=language)} ", text))
 
 
 def errors(recordings: Sequence[Recording], answers: Sequence[Heard]) -> Errors:
-    """The errors of all files together."""
     each = [_errors(recording, answer) for recording, answer in zip(recordings, answers, strict=True)]
-    late = tuple(second for its in each for second in its.late)
-    return Errors(sum(its.said for its in each), sum(its.wrong for its in each), late)
+    late = tuple(second for found in each for second in found.late)
+    return Errors(sum(found.said for found in each), sum(found.wrong for found in each), late)
 
 
 def _errors(recording: Recording, heard: Heard) -> Errors:
-    its = recording.language
-    said = [spelled(text, its) for text in recording.texts]
+    language = recording.language
+    said = [spelled(text, language) for text in recording.texts]
     flat = [word for prompt in said for word in prompt]
-    wrong = _compared(flat, spelled(heard.text, its))
-    timed = [(word, start) for text, start, _ in heard.words for word in spelled(text, its)]
+    wrong = _compared(flat, spelled(heard.text, language))
+    timed = [(word, start) for text, start, _ in heard.words for word in spelled(text, language)]
     return Errors(len(flat), wrong, tuple(_late(said, recording.starts, timed)))
 
 

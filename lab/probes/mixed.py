@@ -1,7 +1,7 @@
-"""What a company's calls take among free ones of all operations: python -m lab.probes.mixed
+"""How long a company's calls take among free ones of all operations: python -m lab.probes.mixed
 
-Small calls of a company's key, one at a time, first alone and then beside callers of a free key for each operation, and
-bulk work. Calls of the free key are those of the benchmark.
+A company's key sends small calls, one at a time, first alone and then during load: callers of a free key for each
+operation, with the calls of the benchmark, and bulk work.
 """
 
 import argparse
@@ -40,7 +40,7 @@ def _keys(target: Target) -> Mapping[str, str]:
 
 
 async def _company(client: Client, seconds: float) -> dict[str, list[Sample]]:
-    """One call after another, of all operations in turn."""
+    """Send one call after another, of all operations in turn."""
     loop = asyncio.get_running_loop()
     samples: dict[str, list[Sample]] = {operation: [] for operation in _COMPANY}
     end = loop.time() + seconds
@@ -71,7 +71,7 @@ async def _measure(target: Target, keys: Mapping[str, str], callers: int, second
 
 def _row(operation: str, alone: Sequence[Sample], among: Sequence[Sample], free: Sequence[Sample]) -> str:
     idle, busy, others = summary(alone), summary(among), summary(free)
-    times = (f"{1000 * its.percentile('p50'):.0f}, {1000 * its.percentile('p95'):.0f}" for its in (idle, busy))
+    times = (f"{1000 * side.percentile('p50'):.0f}, {1000 * side.percentile('p95'):.0f}" for side in (idle, busy))
     ratio = f"{busy.percentile('p95') / idle.percentile('p95'):.1f}"
     rate = f"{others.units_a_second:.0f} {UNIT_OF[operation]}"
     failed = idle.failed + busy.failed + others.failed
@@ -80,7 +80,7 @@ def _row(operation: str, alone: Sequence[Sample], among: Sequence[Sample], free:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--callers", type=int, default=4, help="of the free key and of bulk work, for each operation")
+    parser.add_argument("--callers", type=int, default=4, help="of the free key and of bulk work, per operation")
     parser.add_argument("--seconds", type=float, default=40.0)
     given = parser.parse_args()
     with own_product() as started:

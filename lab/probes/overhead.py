@@ -1,7 +1,7 @@
-"""What the frontend adds to a call: python -m lab.probes.overhead
+"""The time that the frontend adds to a call: python -m lab.probes.overhead
 
-Calls alternate, so that a noisy machine disturbs both alike: one short embedding over gRPC straight to Triton, and the
-same over HTTP through the frontend.
+It sends one short embedding over gRPC to Triton and over HTTP to the frontend, in turn, so that noise of the
+machine disturbs both equally.
 """
 
 import statistics
@@ -23,7 +23,7 @@ _CALLS, _WARM_UP = 1000, 100
 
 
 async def added(target: Target) -> tuple[float, float]:
-    """Median milliseconds of a bare gRPC call, and of the HTTP call."""
+    """Median milliseconds of the gRPC call and of the HTTP call."""
     ids = TextTokenizer(REPOSITORY / _MODEL / "1").texts([_TEXT])
     triton = Triton(target.grpc)
     grpc_ms: list[float] = []

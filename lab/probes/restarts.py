@@ -1,9 +1,9 @@
-"""What restarts cost callers: ``python -m lab.probes.restarts``.
+"""Whether restarts lose requests: ``python -m lab.probes.restarts``.
 
 Two frontends of two workers each over a Triton with the demo's models, behind haproxy (Debian's package), and 50
 callers of all operations, half of whom keep their connections. While they call, each frontend in turn is renewed worker
-by worker (SIGHUP), and stopped (SIGTERM) and started again. No request may be lost. Then a request of 40 s is answered
-while its frontend ends, and a worker that is killed takes no more with it than what it was working on.
+by worker (SIGHUP), and stopped (SIGTERM) and started again. No request may be lost. Then a request of 40 s must be
+answered while its frontend stops, and a killed worker may fail only its own requests.
 """
 
 import argparse
@@ -50,7 +50,7 @@ _CALLERS = 50
 
 @contextmanager
 def proxy(folder: Path, frontends: list[Served]) -> Iterator[str]:
-    """haproxy before them, asking each for its readiness every second; its address."""
+    """Run haproxy in front of the frontends, with a readiness check every second; yields its address."""
     port = free_port()
     lines = [f"    server s{each.port} 127.0.0.1:{each.port} check port {each.admin_port}" for each in frontends]
     (folder / "haproxy.cfg").write_text("\n".join([_PROXY.format(port=port), *lines, ""]), encoding="utf-8")
@@ -63,7 +63,6 @@ def proxy(folder: Path, frontends: list[Served]) -> Iterator[str]:
 
 
 def _spoken(url: str) -> bytes:
-    """A short sentence."""
     body = b'{"input": "Good morning Anna.", "voice": "amy"}'
     request = urllib.request.Request(f"{url}/v1/audio/speech", body, bearer(KEY))
     with urllib.request.urlopen(request, timeout=60) as answer:
@@ -77,7 +76,7 @@ async def _restart(frontend: Served, *, whole: bool) -> None:
     code = await frontend.stop()
     assert code == 0, f"exit code {code}"
     await frontend.start()
-    # The proxy looks every second, and the other one is next.
+    # The proxy checks every second, and the other frontend restarts next.
     await asyncio.sleep(3)
 
 
@@ -92,7 +91,7 @@ async def _while_called(url: str, frontends: list[Served], requests: int, restar
 
     for turn in range(2 * restarts):
         await answered(requests * (turn + 0.5) / (2 * restarts))
-        # A rolling one and a full one of the first, then of the second, and so on.
+        # A rolling restart and a full one of the first frontend, then of the second, and so on.
         await _restart(frontends[turn // 2 % len(frontends)], whole=bool(turn % 2))
         seconds, number = time.monotonic() - began, callers.answered.total()
         kind = "stopped and started" if turn % 2 else "renewed"
@@ -124,8 +123,8 @@ async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
         callers = await _while_called(url, frontends, requests, restarts)
         for frontend in frontends:
             await frontend.stop()
-    told = ", ".join(f"{count} {name}" for name, count in sorted(callers.answered.items()))
-    print(f"{callers.answered.total()} answered ({told}); {len(callers.lost)} lost", *callers.lost[:20], sep="\n")
+    counts = ", ".join(f"{count} {name}" for name, count in sorted(callers.answered.items()))
+    print(f"{callers.answered.total()} answered ({counts}); {len(callers.lost)} lost", *callers.lost[:20], sep="\n")
     return not callers.lost and callers.answered.total() >= requests
 
 
@@ -148,10 +147,10 @@ def main() -> int:
     parser.add_argument("--restarts", type=int, default=6, help="of each kind")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
-        held = [asyncio.run(behind_a_proxy(Path(one), arguments.requests, arguments.restarts))]
-        held.append(asyncio.run(_alone(Path(other))))
-    print("everything held" if all(held) else "something did not hold")
-    return 0 if all(held) else 1
+        passed = [asyncio.run(behind_a_proxy(Path(one), arguments.requests, arguments.restarts))]
+        passed.append(asyncio.run(_alone(Path(other))))
+    print("all checks passed" if all(passed) else "a check failed")
+    return 0 if all(passed) else 1
 
 
 if __name__ == "__main__":

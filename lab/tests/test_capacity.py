@@ -1,4 +1,4 @@
-"""The simulated machines and callers are what they stand for."""
+"""Simulated machines share cores, and simulated callers retry like OpenAI's client."""
 
 import asyncio
 import random
@@ -52,15 +52,15 @@ def test_jobs_share_the_cores(cores: int, jobs: list[tuple[float, float, float]]
 
 @pytest.mark.parametrize("tried", [1, 2])
 @pytest.mark.parametrize("error", [Busy("wait", retry_after=7), Busy("wait", retry_after=120), Internal("broken")])
-def test_a_pause_is_that_of_openais_client(tried: int, error: ApiError) -> None:
+def test_callers_pause_as_long_as_openais_client(tried: int, error: ApiError) -> None:
     client, options = OpenAI(api_key="none", base_url="http://127.0.0.1:1"), FinalRequestOptions(method="post", url="/")
     response = client._client.build_request("POST", "/", headers=error.headers).headers
     with patch("openai._base_client.random", random.Random(3).random):
-        theirs = client._calculate_retry_timeout(TRIES - tried, options, response)
-    assert pause(tried, error, random.Random(3)) == pytest.approx(theirs)
+        wanted = client._calculate_retry_timeout(TRIES - tried, options, response)
+    assert pause(tried, error, random.Random(3)) == pytest.approx(wanted)
 
 
-def test_the_calls_of_a_plan_are_answered_the_same_each_time() -> None:
+def test_two_simulations_of_a_plan_have_equal_outcomes() -> None:
     fits, choices = Fits.load(), Choices(zones=3)
     runs = [peak(fits, size(fits, Traffic(20_000), choices), choices, 60.0, 1) for _ in range(2)]
     assert runs[0] == runs[1]

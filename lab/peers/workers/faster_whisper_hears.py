@@ -1,7 +1,7 @@
 """faster-whisper: <model> <compute type> <threads> <language> <sequential or batched> <beam> <text or words>.
 
-A task is a list of audio files; the answer is their texts and timed words. What is not named here is as the
-package has it: temperatures to fall back on, and in batches a voice detector.
+A task is a list of audio files; the answer is their texts and timed words. Other options
+have the package's defaults: fallback temperatures, and in batches a voice detector.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""A worker's side of its pipe: one task a line in as JSON, the seconds it took and what was heard out."""
+"""The worker's end of the pipe: reads a task per line as JSON, and writes its seconds and transcripts."""
 
 import json
 import os
@@ -9,9 +9,9 @@ from typing import Any
 
 
 def serve(work: Callable[[Any], Any], *, hears: bool = False) -> None:
-    """Do each task that comes in on stdin; what a worker that ``hears`` answers is told.
+    """Do each task of standard input. Only a worker that ``hears`` returns its results.
 
-    What libraries print, in any way, goes to stderr, where it disturbs nothing.
+    The output of libraries goes to stderr, so that it does not mix with the answers.
     """
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())

@@ -2,8 +2,7 @@
 
 A task is a list of [text] or [query, document].
 
-The model is quantised after training by NNCF, statically, calibrated on the task's first texts; what is not quantised
-is in bfloat16.
+NNCF quantises the model statically, calibrated on the task's first texts; the rest computes in bfloat16.
 """
 
 import sys
@@ -32,11 +31,11 @@ def _inputs(text: Sequence[str]) -> dict[str, np.ndarray]:
 
 @cache
 def _compiled(*texts: Sequence[str]) -> openvino.CompiledModel:
-    """Made once, since a worker is given the same task again and again."""
+    """Compiled once, because a worker gets the same task in each run."""
     data = nncf.Dataset([_inputs(text) for text in texts])
-    its = nncf.quantize(model, data, model_type=nncf.ModelType.TRANSFORMER, subset_size=_CALIBRATED_ON)
+    quantised = nncf.quantize(model, data, model_type=nncf.ModelType.TRANSFORMER, subset_size=_CALIBRATED_ON)
     options = {"INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "bf16"}
-    return core.compile_model(its, "CPU", options)
+    return core.compile_model(quantised, "CPU", options)
 
 
 def work(texts: list[list[str]]) -> np.ndarray:

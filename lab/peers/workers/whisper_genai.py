@@ -2,8 +2,8 @@
 
 A task is a list of audio files; the answer is their texts and timed words.
 
-The checkpoint is exported beside itself as optimum-intel does it, weights in int8; the rest is computed in bfloat16
-where the processor has it, which is OpenVINO's own choice.
+optimum-intel exports the checkpoint next to it, with weights in int8. The rest computes in bfloat16 if the processor
+has it, which is OpenVINO's default.
 """
 
 import subprocess
