@@ -1,4 +1,4 @@
-"""Certificates of an authority of the tests' own."""
+"""Certificates from a certificate authority for tests."""
 
 import datetime
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ _LONG_AFTER = datetime.datetime(2120, 1, 1, tzinfo=datetime.UTC)
 
 @dataclass(frozen=True)
 class Certificate:
-    """Its files, and what is in them."""
+    """The files of a certificate and its key, and their contents."""
 
     path: Path
     key_path: Path
@@ -29,7 +29,7 @@ class Certificate:
 
 
 class Authority:
-    """Signs certificates and puts them into ``folder``; its own is ``own``."""
+    """Signs certificates and writes them to ``folder``; ``own`` is the authority's certificate."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,7 +38,7 @@ class Authority:
         self.own = self._sign("ca", self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
 
     def certificate(self, host: str) -> Certificate:
-        """One for a server or client of that name."""
+        """A certificate for a server or client of that name."""
         names = x509.SubjectAlternativeName([x509.DNSName(host)])
         return self._sign(host, _named(host), ec.generate_private_key(ec.SECP256R1()), names)
 

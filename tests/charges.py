@@ -15,12 +15,12 @@ from tests.fakes import add_key
 
 ORG_KEY = api_key.new_key()
 TEXT = "Hello there."
-# At 5 micro-CHF a code point.
+# In micro-CHF, at 5 per code point.
 COST = 5 * len(TEXT)
 
 
 async def other_key(settings: Settings, **values: Any) -> str:
-    """A new key with these values."""
+    """Create a key with these values."""
     key, engine = api_key.new_key(), open_engine(settings.database)
     await add_key(Registry(engine), key, **values)
     await engine.dispose()
@@ -28,12 +28,12 @@ async def other_key(settings: Settings, **values: Any) -> str:
 
 
 def find_disk_full(*arguments: object) -> NoReturn:
-    """What a spool does on a full disk."""
+    """Raise the error that SQLite raises on a full disk."""
     raise sqlite3.OperationalError("database or disk is full")
 
 
 async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:
-    """Every row of the ledger, after the application has ended."""
+    """Close the application and return every row of the ledger."""
     await client.close()
     engine = open_engine(settings.database)
     async with engine.connect() as connection:
@@ -43,7 +43,7 @@ async def charges(client: Client, settings: Settings) -> list[dict[str, Any]]:
 
 
 async def speak(client: Client, text: str = TEXT, *, key: str = KEY, **headers: str) -> tuple[int, Any]:
-    """The status, and the audio or the error."""
+    """Request speech; return the status, and the audio or the error."""
     said = {"input": text, "voice": "amy"}
     async with client.post("/v1/audio/speech", json=said, headers=bearer(key) | headers) as response:
         return response.status, (await response.read() if response.status == 200 else (await response.json())["error"])

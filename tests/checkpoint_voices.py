@@ -1,4 +1,4 @@
-"""A folder of Piper's checkpoints, for which nothing large has to be imported."""
+"""A folder of Piper's checkpoints, made without large imports."""
 
 import shutil
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.conftest import ROOT
 
 
 def demo_voices(folder: Path) -> None:
-    """The demo voices under the names of Piper's own."""
+    """Copy the demo voices to ``folder`` under the names of Piper's voices."""
     for name, path in checkpoints.VOICE_FILES.items():
         exported = ROOT / "model_repository" / f"piper_{name}" / "1"
         target = folder / f"{path}.onnx"

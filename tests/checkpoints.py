@@ -10,5 +10,5 @@ from tests.conftest import ROOT
 
 @cache
 def whisper_base() -> Path:
-    """Whisper base, laid out as on the hub; it is fetched where no export of the demo has done that."""
+    """Whisper base, laid out as on the hub; it is downloaded unless an export of the demo has done that."""
     return DemoSource(ROOT / "build" / "export" / "demo").fetch(WHISPER_TURBO)

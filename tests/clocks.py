@@ -1,7 +1,4 @@
-"""A clock of the rate limits that stands until a test moves it, in this process and in Redis.
-
-And an event loop whose time passes only while nobody works.
-"""
+"""A clock of rate limits that only tests move, in this process and in Redis; and an event loop with virtual time."""
 
 import asyncio
 import selectors
@@ -9,15 +6,15 @@ import selectors
 from frontend.access import counters
 from frontend.access.counters import MemoryCounters
 
-_OF_REDIS = "redis.call('TIME')"
+_REDIS_TIME = "redis.call('TIME')"
 _TAKE = counters._TAKE
 
 
 class LimitsClock:
-    """``now`` is in seconds since 1970; a minute has begun a moment ago."""
+    """``now`` is in seconds since 1970, just after the start of a minute."""
 
     def __init__(self) -> None:
-        assert _OF_REDIS in _TAKE
+        assert _REDIS_TIME in _TAKE
         self._defaults = MemoryCounters.__init__.__defaults__
         MemoryCounters.__init__.__defaults__ = (lambda: self.now,)
         self.move_to(1_000_000_020.001)
@@ -25,7 +22,7 @@ class LimitsClock:
     def move_to(self, now: float) -> None:
         self.now = now
         seconds, microseconds = divmod(round(now * 1_000_000), 1_000_000)
-        counters._TAKE = _TAKE.replace(_OF_REDIS, f"{{'{seconds}', '{microseconds}'}}")
+        counters._TAKE = _TAKE.replace(_REDIS_TIME, f"{{'{seconds}', '{microseconds}'}}")
 
     def close(self) -> None:
         """Use the machine's clock again."""
@@ -34,7 +31,7 @@ class LimitsClock:
 
 
 class _Selector(selectors.DefaultSelector):
-    """Waits for nothing but what is ``asked`` of others; ``now`` is in seconds."""
+    """Waits only while ``asked`` answers of other processes are missing; ``now`` is in seconds."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +45,7 @@ class _Selector(selectors.DefaultSelector):
 
 
 class VirtualLoop(asyncio.SelectorEventLoop):
-    """Its clock goes on as soon as there is nothing to do, and stands while an answer is awaited from outside."""
+    """Its clock jumps to the next timer if nothing is ready, and stops while another process has to answer."""
 
     def __init__(self) -> None:
         self._virtual = _Selector()

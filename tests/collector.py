@@ -20,7 +20,7 @@ _IDS = ("traceId", "spanId", "parentSpanId")
 
 @dataclass(frozen=True)
 class Span:
-    """One that has come; times are in seconds."""
+    """A received span; times are in seconds."""
 
     service: str
     name: str
@@ -34,16 +34,16 @@ class Span:
 
 
 class Collector(service.TraceServiceServicer):
-    """Keeps all spans; ``going`` is what each sending waits for."""
+    """Keeps all spans; an export over gRPC waits for the event ``accepting``."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
-        self.going = threading.Event()
-        self.going.set()
+        self.accepting = threading.Event()
+        self.accepting.set()
         self.grpc = self.http = ""
 
     def Export(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
-        self.going.wait(30)
+        self.accepting.wait(30)
         self.take(request)
         return messages.ExportTraceServiceResponse()
 
@@ -84,13 +84,13 @@ def _with_ids(value: Any) -> Any:
 
 @contextmanager
 def collecting() -> Iterator[Collector]:
-    """One on two free ports of this machine."""
+    """Run a collector on two free ports of this machine."""
     collector = Collector()
 
     class Http(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            # In OTLP's JSON ids are hexadecimal, and in protobuf's they are base64 as all bytes.
+            # OTLP's JSON has ids in hexadecimal; protobuf's JSON has all bytes in base64.
             request = json_format.ParseDict(_with_ids(body), messages.ExportTraceServiceRequest())
             collector.take(request)
             self.send_response(200)
@@ -111,7 +111,7 @@ def collecting() -> Iterator[Collector]:
         try:
             yield collector
         finally:
-            collector.going.set()
+            collector.accepting.set()
             http.shutdown()
             serving.join()
             server.stop(None)

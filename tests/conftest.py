@@ -36,7 +36,7 @@ from tests.redis import RedisServer
 spare_this_machine(os.environ)
 # Tests and the processes that they start see no GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
-# Machines are noisy: the time of an example means nothing.
+# Machines are noisy, so examples have no time limit.
 hypothesis.settings.register_profile("quartet", deadline=None)
 hypothesis.settings.load_profile("quartet")
 ROOT = Path(__file__).parents[1]
@@ -47,7 +47,7 @@ Client = TestClient[Request, Application]
 
 
 class ProductServer(TestServer):
-    """aiohttp's test server over the product's own runner, so that tests meet its connections and limits."""
+    """aiohttp's test server over the product's own runner, so that tests use its connections and limits."""
 
     def __init__(self, app: Application, settings: Settings) -> None:
         super().__init__(app)
@@ -63,13 +63,13 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
         if name.startswith(PREFIX):
             monkeypatch.delenv(name)
     yield
-    # Commands that tests call silence the logs of libraries.
+    # Some tests call commands, which silence the logs of libraries.
     logging.disable(logging.NOTSET)
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _tokenizers_are_read_once() -> Iterator[None]:
-    """Reading one takes longer than most tests."""
+    """Cache tokenizers: reading one takes longer than most tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("frontend.text.tokens.Tokenizer", SimpleNamespace(from_file=cache(Tokenizer.from_file)))
         yield
@@ -77,7 +77,7 @@ def _tokenizers_are_read_once() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """An SQLite file at this version's tables, with ``KEY`` in it; tests take copies."""
+    """An SQLite file with this version's tables and ``KEY``; tests use copies."""
     path = tmp_path_factory.mktemp("database") / "quartet.sqlite3"
     with_registry(Settings(database=f"sqlite:///{path}"), lambda registry: add_key(registry, KEY))
     return path
@@ -109,14 +109,14 @@ def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServ
 
 @pytest.fixture
 def limits_clock() -> Iterator[LimitsClock]:
-    """Request it before the application, which reads the clock as it starts."""
+    """A clock for rate limits; request it before the application, which reads the clock at its start."""
     clock = LimitsClock()
     yield clock
     clock.close()
 
 
 def settings_in(folder: Path, **values: Any) -> Settings:
-    """Of an application whose database and charges are in a folder."""
+    """Settings of an application whose database and charges are in ``folder``."""
     return Settings(
         model_repository=ROOT / "model_repository",
         database=f"sqlite:///{folder}/quartet.sqlite3",
@@ -130,7 +130,7 @@ def settings_in(folder: Path, **values: Any) -> Settings:
 
 @pytest.fixture
 def settings(database: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Settings:
-    """Of an application that a test has for itself, with the values of its ``settings`` marks."""
+    """Settings of the test's own application, with the values of the test's ``settings`` marks."""
     shutil.copy(database, tmp_path / "quartet.sqlite3")
     marks = reversed(list(request.node.iter_markers("settings")))
     values = {name: value for mark in marks for name, value in mark.kwargs.items()}
@@ -154,7 +154,7 @@ def triton() -> FakeTriton:
 
 
 def running(settings: Settings, triton: FakeTriton, key: str = KEY) -> Client:
-    """The application over HTTP, with a key in every request; to be entered."""
+    """A context manager: the application over HTTP, with ``key`` in every request."""
     app = create_app(settings, connect=lambda address: triton)
     return TestClient(ProductServer(app, settings), headers=bearer(key))
 
@@ -169,7 +169,7 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
 def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
     """Triton with the demo models and the frontend, as 'make run' starts them."""
     folder = tmp_path_factory.mktemp("stack")
-    # The tests call it more often than the limits of the contract allow.
+    # Tests send more requests than the default limits allow.
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     text = f"wrong_keys_a_minute = 0\nunpaid_seconds = 1000\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")

@@ -12,10 +12,10 @@ import pgserver
 
 
 class PostgresServer:
-    """One server for a whole run; every test takes a new database."""
+    """One server for a whole run; every test uses a new database."""
 
     def __init__(self) -> None:
-        # Not below pytest's folders: if root starts the server, it runs as a user who cannot read them.
+        # Outside pytest's folders: if root starts the server, it runs as a user who cannot read them.
         self._folder = Path(tempfile.mkdtemp(prefix="quartet-postgres-"))
         self._server = pgserver.get_server(self._folder / "data", cleanup_mode="stop")
 
@@ -27,7 +27,7 @@ class PostgresServer:
 
     @contextmanager
     def refusing(self, address: str) -> Iterator[None]:
-        """Within it a database ends its connections and refuses new ones."""
+        """Within the block, the database ends its connections and refuses new ones."""
         name = urlsplit(address).path.removeprefix("/")
         self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         self._server.psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")

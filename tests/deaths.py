@@ -1,4 +1,4 @@
-"""What ends the process that does it; it imports nothing that a restricted process could not."""
+"""A task that ends its process. This module imports only what restricted processes may import."""
 
 import os
 

@@ -1,8 +1,8 @@
-"""The frontend over HTTP with a Triton that answers by itself: ``python -m tests.fake_frontend``.
+"""The frontend over HTTP with a fake Triton: ``python -m tests.fake_frontend``.
 
-Settings come from QUARTET_* variables; ``QUARTET_PORT=0`` takes a free port. The address is the first line printed.
-With ``--watch``, SIGUSR1 makes it print how many milliseconds its event loop was held at most since the last time; with
-``--one-minute``, the minute that limits are counted in does not end.
+Settings come from QUARTET_* variables; ``QUARTET_PORT=0`` takes a free port. The first line of output is the address.
+With ``--watch``, SIGUSR1 makes it print the most milliseconds that its event loop was blocked since the last signal.
+With ``--one-minute``, the minute of the rate limits never ends.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ _BEAT_SECONDS = 0.001
 class Watch:
     """Measures the longest time for which the event loop was blocked, by its own work or by a thread.
 
-    What counts is the processor time of this process, and at most the time that passed: other processes on a busy
+    It counts processor time of this process, and at most the time that passed, so that other processes on a busy
     machine do not count.
     """
 
@@ -39,10 +39,10 @@ class Watch:
         while True:
             spent, passed = time.process_time(), time.perf_counter()
             await asyncio.sleep(_BEAT_SECONDS)
-            held = min(time.process_time() - spent, time.perf_counter() - passed) - _BEAT_SECONDS
-            self._longest = max(self._longest, held)
+            blocked = min(time.process_time() - spent, time.perf_counter() - passed) - _BEAT_SECONDS
+            self._longest = max(self._longest, blocked)
 
-    def tell(self) -> None:
+    def report(self) -> None:
         print(1000 * self._longest, flush=True)
         self._longest = 0.0
 
@@ -55,7 +55,7 @@ async def _serve(settings: Settings, watch: Watch | None) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     if watch is not None:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, watch.tell)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, watch.report)
         beating = asyncio.create_task(watch.run())
         runner.app["beating"] = beating
     print(f"http://{settings.host}:{runner.addresses[0][1]}", flush=True)

@@ -1,6 +1,6 @@
-"""``quartet serve`` over a Triton that answers by itself: ``python -m tests.fake_workers``.
+"""``quartet serve`` with a fake Triton: ``python -m tests.fake_workers``.
 
-A text of more than ``_LONG`` tokens is embedded in ``FAKE_SECONDS``.
+The embedding of a text of more than ``_LONG`` tokens takes ``FAKE_SECONDS``.
 """
 
 import asyncio

@@ -20,7 +20,7 @@ _SLOTS = 16
 
 
 async def add_key(registry: Registry, key: str, **values: Any) -> None:
-    """Put a key of the test into the database, with limits that no test reaches unless ``values`` has others."""
+    """Create ``key`` in the database, with limits that no test reaches unless ``values`` has others."""
     given = {"tier": "free", "org": None, "limits": dict.fromkeys(LIMITS, 1_000_000), "expires_at": None, **values}
     with patch.object(api_key, "new_key", lambda: key):
         await registry.create("test", **given)
@@ -35,7 +35,7 @@ class FakeTriton(Triton):
         self.up = True
         self.lacking: set[str] = set()
         self.spoil: Callable[[Arrays], Arrays] = lambda arrays: arrays
-        # Awaited by each call.
+        # Each call awaits it.
         self.wait: Callable[[], Awaitable[object]] = partial(asyncio.sleep, 0)
 
     async def close(self) -> None:

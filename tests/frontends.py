@@ -1,4 +1,4 @@
-"""Frontends in processes of their own, over a Triton that answers by itself."""
+"""Frontends in their own processes, with a fake Triton."""
 
 import os
 import signal
@@ -28,8 +28,8 @@ class Frontend:
     address: str
     process: subprocess.Popen[str]
 
-    def held_ms(self) -> float:
-        """The longest time for which the event loop was blocked since the last call, of a frontend with ``--watch``."""
+    def blocked_ms(self) -> float:
+        """The longest time that the event loop of a frontend with ``--watch`` was blocked since the last call."""
         self.process.send_signal(signal.SIGUSR1)
         assert self.process.stdout is not None
         return float(self.process.stdout.readline())
@@ -42,14 +42,14 @@ class Frontend:
 
 
 def named(**settings: object) -> dict[str, str]:
-    """The variables of settings."""
+    """The environment variables of settings."""
     return {f"{PREFIX}{name}": str(value) for name, value in settings.items()}
 
 
 def prepare(folder: Path, database: str = "", /, **settings: object) -> dict[str, str]:
-    """Put ``KEY`` into a database, the folder's unless one is given, and limits that are out of the way into a file.
+    """Put ``KEY`` into the database (by default one in ``folder``), and limits that no test reaches into a file.
 
-    Returns the environment for both and for ``settings``.
+    Returns the environment of a frontend with both and with ``settings``.
     """
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
@@ -63,7 +63,7 @@ def prepare(folder: Path, database: str = "", /, **settings: object) -> dict[str
 def running(
     environ: dict[str, str], *arguments: str, within: Sequence[str] = (), stderr: int | None = None
 ) -> Iterator[Frontend]:
-    """Start one with these settings, on a free port, and stop it after; ``within`` is a command that runs another."""
+    """Run a frontend with these settings on a free port; ``within`` is a command that runs another command."""
     settings = named(JWT_SECRET=JWT_SECRET, PORT=0, LOG_LEVEL="ERROR") | environ
     command = [*within, sys.executable, "-m", "tests.fake_frontend", *arguments]
     with subprocess.Popen(

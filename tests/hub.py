@@ -1,7 +1,7 @@
-"""A stand-in of the model hub on loopback: what its client asks for to download files, and nothing else.
+"""A fake model hub on loopback, with the requests that its client sends to download files.
 
-As on the hub, a small file is answered at once with git's hash of it, and a large one by way of another address with
-its SHA-256; both can be asked for from a byte on. Large ones are offered by Xet too, which nothing answers here.
+Like the hub, it answers a small file at once with git's hash, and redirects a large one to another address, with its
+SHA-256. Both accept a range. Large files are announced as available by Xet too, which does not answer here.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ _NO_BODY = {"Content-Length": "0"}
 
 @dataclass(frozen=True)
 class Cut:
-    """Once ``after`` bytes of an answer have gone, ``act`` is called and the connection ends."""
+    """After ``after`` bytes of an answer, call ``act`` and close the connection."""
 
     after: int
     act: Callable[[], None] = lambda: None
@@ -31,8 +31,8 @@ class Cut:
 class Hub:
     """Serves ``folder/<repository>/<file>`` at the commit of ``revisions`` within the block; files must not change.
 
-    ``cuts`` holds one a file, by ``<repository>/<file>``, and each happens once; ``served`` counts the bytes sent of
-    each file, ``asked`` all requests.
+    ``cuts`` are by ``<repository>/<file>``, and each happens once; ``served`` counts the bytes sent of each file,
+    ``asked`` all requests.
     """
 
     folder: Path
@@ -43,7 +43,7 @@ class Hub:
     hashes: dict[str, str] = field(default_factory=dict)
 
     def __enter__(self) -> "Hub":
-        # Before anyone waits for them: of gigabytes they take longer than the client waits.
+        # Hash files before requests arrive: hashing gigabytes takes longer than the client waits.
         for repository in self.revisions:
             for path in (self.folder / repository).rglob("*"):
                 if path.is_file():
@@ -64,12 +64,12 @@ class Hub:
 
     @property
     def sent(self) -> int:
-        """Bytes of all files."""
+        """The bytes sent of all files."""
         return sum(self.served.values())
 
 
 def _hash(path: Path) -> str:
-    """As the hub's etags are: SHA-256 of what is large, git's SHA-1 of a blob of what is small."""
+    """The hash in the hub's etags: SHA-256 for large files, git's blob SHA-1 for small ones."""
     if path.stat().st_size >= _LARGE:
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,7 +1,7 @@
 """A Piper voice with random weights: VITS without its duration predictor (Kim et al. 2021).
 
-Encoder, flow and HiFi-GAN decoder have the layers of Piper's voices, and few channels. Each phoneme id lasts as long as
-the next, so that the same text has the same length for everyone.
+Encoder, flow and HiFi-GAN decoder have the layers of Piper's voices, and few channels. All phoneme ids last equally
+long, so that a text always has the same length.
 """
 
 from pathlib import Path
@@ -41,7 +41,7 @@ class _EncoderLayer(nn.Module):
 
 
 class _Wave(nn.Module):
-    """WaveNet's gated layers, as the flow's couplings have them."""
+    """WaveNet's gated layers, for the couplings of the flow."""
 
     def __init__(self, width: int) -> None:
         super().__init__()
@@ -86,7 +86,7 @@ class _Residual(nn.Module):
 
 
 class _UpsamplingStage(nn.Module):
-    """One step of the decoder up in time, from ``channels`` to half of them."""
+    """One upsampling of the decoder, from ``channels`` to half as many."""
 
     def __init__(self, channels: int, rate: int, kernel: int) -> None:
         super().__init__()
@@ -130,13 +130,13 @@ class Vits(nn.Module):
         x = mean + torch.randn_like(mean) * torch.exp(deviation) * scales[0]
         for coupling in self.flow:
             x = coupling(x)
-        # The inputs that the lengths of a real voice depend on must stay inputs of the file.
+        # Use all inputs, or the exporter would remove those that only affect the lengths of a real voice.
         unused = 0 * (lengths.sum() + scales[1] + scales[2])
         return self.decoder(x).unsqueeze(1) + unused
 
 
 def write(path: Path) -> None:
-    """The ``.onnx`` file of a voice."""
+    """Write the ``.onnx`` file of a voice."""
     path.parent.mkdir(parents=True, exist_ok=True)
     example = (torch.ones(1, 20, dtype=torch.int64), torch.tensor([20]), torch.tensor([0.667, 1.0, 0.8]))
     torch.onnx.export(

@@ -1,4 +1,4 @@
-"""Checkpoints of the real architectures and file layouts, small and random, in the folders of their hub names."""
+"""Small random checkpoints with the real architectures and file layouts, in folders with their names on the hub."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ from tests.checkpoint_voices import demo_voices
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
 _TEXT_PIECES = 50_257
-# Of a window of 30 s, a time every 0.02 s.
+# A time token every 0.02 s of a window of 30 s.
 _TIMES = [f"<|{step * 0.02:.2f}|>" for step in range(1501)]
 _SPECIAL = [
     "<|endoftext|>",
@@ -38,11 +38,11 @@ _SPECIAL = [
 
 
 def whisper_tokenizer() -> WhisperTokenizerFast:
-    """Whisper's special tokens at Whisper's own ids, behind 50,257 text pieces of which 256 are bytes."""
+    """Whisper's special tokens at Whisper's own ids, after 50,257 text pieces, the first 256 of which are bytes."""
     letters = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {piece: index for index, piece in enumerate(letters)}
     vocabulary.update({f"Ġfiller{index}": index for index in range(len(letters), _TEXT_PIECES - 1)})
-    # By the empty piece CTranslate2 knows that a Whisper is multilingual.
+    # CTranslate2 recognises a multilingual Whisper by the empty piece.
     vocabulary[""] = _TEXT_PIECES - 1
     bpe = Tokenizer(models.BPE(vocabulary, []))
     bpe.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -54,7 +54,7 @@ def whisper_tokenizer() -> WhisperTokenizerFast:
 
 
 def whisper(folder: Path, *, decoder_layers: int) -> None:
-    """A Whisper of large-v3's layout: 128 mel bins, 51,866 entries; turbo has 4 decoder layers, large-v3 32."""
+    """A Whisper with large-v3's layout: 128 mel bins, 51,866 entries; turbo has 4 decoder layers, large-v3 32."""
     folder.mkdir(parents=True)
     tokenizer = whisper_tokenizer()
     tokenizer.save_pretrained(folder)
@@ -79,7 +79,7 @@ def whisper(folder: Path, *, decoder_layers: int) -> None:
             pad_token_id=end,
         )
     )
-    # Weights this small would make every token as likely as the next.
+    # With the initial small weights, all tokens would be equally likely.
     with torch.no_grad():
         for parameter in model.parameters():
             parameter.mul_(4)
@@ -136,7 +136,7 @@ def text_model(folder: Path, *, reranker: bool) -> None:
 
 
 def write_all(folder: Path) -> None:
-    """Everything that ``--source folder`` reads."""
+    """Write every checkpoint that ``--source folder`` reads."""
     whisper(folder / checkpoints.WHISPER_TURBO.repository, decoder_layers=4)
     whisper(folder / checkpoints.WHISPER_LARGE.repository, decoder_layers=6)
     text_model(folder / checkpoints.EMBEDDER.repository, reranker=False)

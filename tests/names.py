@@ -1,4 +1,4 @@
-"""A real DNS server on a loopback port, whose names tests change."""
+"""A DNS server on a loopback port, whose names tests change."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -15,7 +15,7 @@ _LARGEST = 512
 
 
 class DnsServer(asyncio.DatagramProtocol):
-    """``names`` are addresses by name, with a time to live of 0; a ``failing`` one cannot say, a silent one hangs."""
+    """Has addresses by name in ``names``, with a time to live of 0. ``failing`` answers SERVFAIL, ``silent`` nothing."""
 
     def __init__(self) -> None:
         self.names: dict[str, list[str]] = {}
@@ -60,7 +60,7 @@ class DnsServer(asyncio.DatagramProtocol):
 
 @asynccontextmanager
 async def dns_server() -> AsyncIterator[tuple[DnsServer, str]]:
-    """One that runs, and its address and port."""
+    """Run a server; yield it with its ``address:port``."""
     loop, server = asyncio.get_running_loop(), DnsServer()
     tcp = await asyncio.start_server(server.over_tcp, "127.0.0.1", 0)
     port = tcp.sockets[0].getsockname()[1]

@@ -1,4 +1,4 @@
-"""What only some processors compute."""
+"""A mark for tests that need exact int8 products."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Debian's Prometheus over what runs on this machine, with the rules that operators have."""
+"""Debian's Prometheus with the published rules, for servers on this machine."""
 
 import json
 import shutil
@@ -23,12 +23,12 @@ _START_SECONDS = 20
 
 
 def binary(name: str) -> str:
-    """``prometheus`` or ``promtool``: as it is installed, or unpacked by the Makefile."""
+    """The path of ``prometheus`` or ``promtool``, as installed or as unpacked by the Makefile."""
     return shutil.which(name) or str(_UNPACKED / name)
 
 
 class Prometheus:
-    """One that runs and scrapes every second."""
+    """A running Prometheus that scrapes every second."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -41,7 +41,7 @@ class Prometheus:
             return False
 
     def ask(self, query: str) -> list[tuple[Mapping[str, str], float]]:
-        """The labels and values of what a query answers now."""
+        """The labels and values of the series that a query returns now."""
         question = urllib.parse.urlencode({"query": query.replace("$__rate_interval", "10s")})
         with urllib.request.urlopen(f"{self.url}/api/v1/query?{question}", timeout=10) as answer:
             found: list[dict[str, Any]] = json.load(answer)["data"]["result"]
@@ -50,8 +50,8 @@ class Prometheus:
 
 @contextmanager
 def scraping(folder: Path, targets: Mapping[str, Sequence[str]]) -> Iterator[Prometheus]:
-    """Scrape the ``host:port``s of each job, with every rule worked out as often."""
-    jobs = [{"job_name": job, "static_configs": [{"targets": list(them)}]} for job, them in targets.items()]
+    """Run a Prometheus that scrapes the ``host:port``s of each job and evaluates every rule each second."""
+    jobs = [{"job_name": job, "static_configs": [{"targets": list(addresses)}]} for job, addresses in targets.items()]
     every = {"scrape_interval": "1s", "evaluation_interval": "1s"}
     config = {"global": every, "rule_files": [str(RULES)], "scrape_configs": jobs}
     (folder / "prometheus.yml").write_text(yaml.safe_dump(config), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Triton's module for Python models, as far as our models use it."""
+"""A fake of Triton's module for Python models, with the parts that our models use."""
 
 import sys
 from collections.abc import Callable
@@ -35,8 +35,8 @@ class Response:
         return list(tensor.values[0].tolist())
 
 
-def put_in(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str], Tensor]) -> None:
-    """What a model imports from here on; ``tensor_of`` gives an input of a request by its name."""
+def install_fake(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str], Tensor]) -> None:
+    """Let models import the fake module; ``tensor_of`` returns an input of a request by name."""
     module = ModuleType("triton_python_backend_utils")
     triton: Any = module
     triton.Tensor, triton.InferenceResponse, triton.TritonError = Tensor, Response, TritonError

@@ -32,8 +32,7 @@ async def connection(port: int | None) -> AsyncIterator[tuple[asyncio.StreamRead
     try:
         yield reader, writer
     finally:
-        # How the other side ends is of no interest, and neither is what it does not take any more; but the transport
-        # has ended when this has.
+        # Drop unsent bytes and errors, but wait until the transport is closed.
         writer.transport.abort()
         with suppress(OSError):
             await writer.wait_closed()

@@ -1,4 +1,4 @@
-"""Values of the metrics of this process, and by how much they have changed."""
+"""Values of this process's metrics, and their changes."""
 
 from prometheus_client import REGISTRY
 
@@ -19,7 +19,7 @@ def total(name: str, **labels: str) -> float:
 
 
 class Change:
-    """By how much a sum has changed since this was made."""
+    """``by`` is the change of a sum since this object was made."""
 
     def __init__(self, name: str, **labels: str) -> None:
         self._name, self._labels = name, labels

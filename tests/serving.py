@@ -1,4 +1,4 @@
-"""One handler behind the product's connections, for what needs no application."""
+"""The product's HTTP server with a single handler, for tests that need no application."""
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -19,7 +19,7 @@ async def serving(
     middlewares: Sequence[Middleware] = (errors_middleware,),
     parts: Mapping[web.AppKey[Any], Any] | None = None,
 ) -> AsyncIterator[int]:
-    """The port where ``handler`` answers every ``GET`` and ``POST`` of ``/known`` and of ``/known/{name}``."""
+    """Serve ``GET`` and ``POST`` of ``/known`` and ``/known/{name}`` by ``handler``; yields the port."""
     app = web.Application(middlewares=middlewares)
     for key, part in (parts or {}).items():
         app[key] = part

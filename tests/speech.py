@@ -1,4 +1,4 @@
-"""Speech for tests: espeak-ng's own, and files of it in every container, encoded by PyAV."""
+"""Speech for tests, by espeak-ng, and audio files of every container, encoded by PyAV."""
 
 import io
 import struct
@@ -32,7 +32,7 @@ CONTAINERS = {
     "flac": ("flac", "flac", 16_000),
     "3gp": ("3gp", "aac", 16_000),
 }
-# What FFmpeg reads as well as those, and the contract does not list.
+# Kinds that FFmpeg reads too, and that the contract does not list.
 FOREIGN = {
     "mkv": ("matroska", "libopus", 48_000),
     "mov": ("mov", "aac", 44_100),
@@ -54,7 +54,7 @@ FOREIGN = {
 
 
 class AlwaysSure:
-    """A voice detector that is sure of speech, whatever it is given, and counts the frames."""
+    """A voice detector that finds speech in every frame, and counts the frames."""
 
     def __init__(self) -> None:
         self.frames = 0
@@ -70,7 +70,7 @@ def _espeak() -> Espeak:
 
 
 def say(text: str, voice: str = "en-us") -> NDArray[np.float32]:
-    """Speech float32 [samples] at 16 kHz."""
+    """Speak ``text``: float32 [samples] at 16 kHz."""
     spoken = _espeak().speak(text, voice)
     audio = soxr.resample(spoken.samples.astype(np.float32) / 32768, _espeak().sample_rate, SAMPLE_RATE)
     return np.asarray(audio, np.float32)
@@ -79,7 +79,7 @@ def say(text: str, voice: str = "en-us") -> NDArray[np.float32]:
 def _frame(audio: NDArray[np.float32]) -> av.AudioFrame:
     frame = av.AudioFrame.from_ndarray((audio[None] * 32767).astype(np.int16), format="s16", layout="mono")
     frame.sample_rate = SAMPLE_RATE
-    # Without a time the muxer takes what happens to lie in memory.
+    # Without a time, the muxer uses uninitialised memory.
     frame.pts, frame.time_base = 0, Fraction(1, SAMPLE_RATE)
     return frame
 
@@ -126,20 +126,20 @@ def encode_tracks(tracks: list[NDArray[np.float32]], kind: str, *, video: bool =
 
 
 def wave_of(codec: int) -> bytes:
-    """A WAV around a codec, by its number, that nobody here can encode."""
+    """A WAV file that claims the codec with this number; the content is zeros."""
     head = struct.pack("<4sIHHIIHHHH", b"fmt ", 20, codec, 1, 8000, 1625, 65, 0, 2, 320)
     body = b"WAVE" + head + struct.pack("<4sI", b"data", 6500) + bytes(6500)
     return b"RIFF" + struct.pack("<I", len(body)) + body
 
 
 def amr(seconds: float) -> bytes:
-    """AMR of 4.75 kbit/s: nobody here can encode it, but any bits are some sound."""
+    """AMR of 4.75 kbit/s with random bits, because PyAV's wheel cannot encode it."""
     frames = np.random.default_rng(0).integers(0, 256, (int(seconds * 50), 12), np.uint8)
     return b"#!AMR\n" + b"".join(b"\x04" + frame.tobytes() for frame in frames)
 
 
 def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
-    """The product's decoding of a file of at most ``seconds``."""
+    """Decode a file of at most ``seconds`` with the product's code."""
     samples = np.zeros(int(seconds * SAMPLE_RATE), np.int16)
     return samples[: decode(io.BytesIO(data), samples)]
 
@@ -147,7 +147,7 @@ def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
 async def transcribe(
     client: TestClient[Any, Any], file: bytes | None, name: Any = "a.wav", headers: Any = None, **fields: Any
 ) -> Any:
-    """The answer to a file that is sent with these text fields, some of them more than once."""
+    """Send a file with these text fields; a list sends a field several times."""
     form = FormData(default_to_multipart=True)
     for key, values in fields.items():
         for value in values if isinstance(values, list) else [values]:

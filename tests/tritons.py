@@ -1,4 +1,4 @@
-"""Tritons over real gRPC that answer by themselves, on loopback addresses of their own."""
+"""Fake Tritons over real gRPC, each with its own loopback address."""
 
 import asyncio
 from typing import Any
@@ -15,7 +15,7 @@ _STOPPING = "Server is stopping, scheduler for model has stopped accepting new i
 
 
 class TritonService(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[misc]
-    """Has the embedder alone, which takes ``seconds`` a call. ``calls`` are the moments when calls came."""
+    """Serves only the embedder, which takes ``seconds`` per call. ``calls`` has the time of each call."""
 
     def __init__(self, seconds: float = 0.0) -> None:
         self.calls: list[float] = []
@@ -58,7 +58,7 @@ class TritonService(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ign
 
 
 class GrpcTriton:
-    """One that runs at ``address``: started, and stopped as Triton is by SIGTERM."""
+    """A fake Triton at ``host`` and ``port``, which stops like a Triton that gets SIGTERM."""
 
     def __init__(self, host: str, port: int = 0, seconds: float = 0.0, credentials: Any = None) -> None:
         self.service = TritonService(seconds)
@@ -73,7 +73,7 @@ class GrpcTriton:
         await self._server.start()
 
     async def stop(self) -> None:
-        """Take no more calls, and end those that are under way."""
+        """Refuse new calls, and finish those in flight."""
         self.service.is_stopping = True
         await asyncio.sleep(self.service.seconds)
         await self._server.stop(5.0)

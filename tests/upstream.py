@@ -1,4 +1,4 @@
-"""A small OpenAI-compatible chat server: it says what it received, streams, refuses and breaks off on demand."""
+"""A small OpenAI-compatible chat server that echoes, streams, refuses and breaks off on demand."""
 
 import asyncio
 import dataclasses
@@ -14,13 +14,11 @@ from frontend.config.settings import Settings
 
 KEY = "upstream-key"
 USAGE = {"prompt_tokens": 11, "completion_tokens": 22, "total_tokens": 33}
-
-
 PATH = "/v1/chat/completions"
 
 
 def chat(said: str, **more: Any) -> dict[str, Any]:
-    """A request for what ``said`` says."""
+    """A chat request with the message ``said``, which controls the answer."""
     return {"model": "m", "messages": [{"role": "user", "content": said}], **more}
 
 
@@ -29,7 +27,7 @@ def _refused(said: str) -> dict[str, Any]:
 
 
 class Upstream:
-    """``received`` holds the (path, headers, JSON) of every request. The text of the last message says what to do."""
+    """``received`` has (path, headers, JSON) of every request. The text of the last message controls the answer."""
 
     def __init__(self) -> None:
         self.received: list[tuple[str, Mapping[str, str], dict[str, Any]]] = []
@@ -44,7 +42,7 @@ class Upstream:
         return str(self.server.make_url("/v1"))
 
     def serves(self, settings: Settings) -> Settings:
-        """Settings of a frontend that has this upstream, at a micro-CHF a token."""
+        """Settings of a frontend with this upstream, at one micro-CHF per token."""
         return dataclasses.replace(
             settings,
             chat_upstream=self.address,
@@ -123,8 +121,8 @@ class Upstream:
         if options.get("include_usage"):
             last = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}
             usage = {name: count for name, count in USAGE.items() if said != "no total" or name != "total_tokens"}
-            told = {name: value for name, value in last.items() if said != "no choices" or name != "choices"}
-            await response.write(b"data: " + json.dumps({**told, "usage": usage}).encode())
+            sent = {name: value for name, value in last.items() if said != "no choices" or name != "choices"}
+            await response.write(b"data: " + json.dumps({**sent, "usage": usage}).encode())
             if said == "no end":
                 return response
             await response.write(b"\n\n")

@@ -111,7 +111,7 @@ async def test_a_collector_that_is_away_or_hangs_delays_no_request_and_no_end(
     settings: Settings, triton: FakeTriton, collector: Collector
 ) -> None:
     lost = Change("quartet_spans_lost_total")
-    collector.going.clear()
+    collector.accepting.clear()
     for endpoint in (collector.grpc, f"http://127.0.0.1:{free_port()}"):
         async with running(dataclasses.replace(settings, otlp_endpoint=endpoint), triton) as client:
             answers = await asyncio.gather(*(client.get("/v1/models") for _ in range(50)))
@@ -119,19 +119,19 @@ async def test_a_collector_that_is_away_or_hangs_delays_no_request_and_no_end(
             ended = time.monotonic()
         # What is under way, and a moment more.
         assert time.monotonic() - ended < 3 * (otlp._SEND_SECONDS + otlp._LAST_SECONDS)
-    collector.going.set()
+    collector.accepting.set()
     # Each request and its answer.
     assert lost.by == 200
 
 
 async def test_spans_beyond_the_bound_are_dropped(settings: Settings, collector: Collector) -> None:
     collector.spans.clear()
-    collector.going.clear()
+    collector.accepting.clear()
     tracer = otlp.OtlpTracer(collector.grpc, 1.0)
     for _ in range(3 * otlp._MOST_SPANS):
         with tracer.span("one"):
             pass
-    collector.going.set()
+    collector.accepting.set()
     await until(lambda: len(collector.spans) >= otlp._MOST_SPANS, 30)
     await asyncio.to_thread(tracer.close)
     # Those that wait, and those that were being sent: some of them twice.

@@ -44,7 +44,7 @@ class Request:
 @pytest.fixture
 def backend(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The backend's module, as Triton loads it from its own folder."""
-    python_backend.put_in(monkeypatch, lambda request, name: Tensor(name, request.values))
+    python_backend.install_fake(monkeypatch, lambda request, name: Tensor(name, request.values))
     monkeypatch.setattr(sys, "path", [*sys.path])
     spec = importlib.util.spec_from_file_location("onnx_backend", BACKEND / "model.py")
     assert spec is not None

@@ -50,7 +50,7 @@ class TextModel:
 
 @pytest.fixture
 def instance(monkeypatch: pytest.MonkeyPatch) -> Any:
-    python_backend.put_in(monkeypatch, lambda request, name: Tensor(name, request.tensors[name]))
+    python_backend.install_fake(monkeypatch, lambda request, name: Tensor(name, request.tensors[name]))
     spec = importlib.util.spec_from_file_location("m3_model", FOLDER / "model.py")
     assert spec is not None
     assert spec.loader is not None

@@ -67,7 +67,7 @@ class Recognizer:
 
 @pytest.fixture
 def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., Any]]:
-    python_backend.put_in(monkeypatch, Request.tensor)
+    python_backend.install_fake(monkeypatch, Request.tensor)
     monkeypatch.delitem(sys.modules, "model", raising=False)
     for name in ("OMP_WAIT_POLICY", "GOMP_SPINCOUNT", "ORT_DISABLE_TELEMETRY"):
         monkeypatch.setenv(name, "")
