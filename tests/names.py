@@ -15,7 +15,7 @@ _LARGEST = 512
 
 
 class DnsServer(asyncio.DatagramProtocol):
-    """Has addresses by name in ``names``, with a time to live of 0. ``failing`` answers SERVFAIL, ``silent`` nothing."""
+    """``names`` has addresses, with a time to live of 0. ``failing`` means SERVFAIL, and ``silent`` no answer."""
 
     def __init__(self) -> None:
         self.names: dict[str, list[str]] = {}

@@ -46,7 +46,7 @@ def test_a_target_is_met_only_without_errors() -> None:
 
 def test_combinations_that_meet_the_target_come_first_fastest_first() -> None:
     slow, fast, late = _tried(0.5, 10), _tried(0.9, 20), _tried(2, 99)
-    assert table([slow, late, fast], 1.0).splitlines()[2:] == [row(its, 1.0) for its in (fast, slow, late)]
+    assert table([slow, late, fast], 1.0).splitlines()[2:] == [row(tried, 1.0) for tried in (fast, slow, late)]
 
 
 def test_a_row_has_the_settings_and_their_result() -> None:
@@ -106,18 +106,18 @@ def _seen(*looks: tuple[float, float]) -> Batches:
 
 
 def test_the_series_of_a_model_are_summed() -> None:
-    its = _seen((3, 10))
-    assert (its.in_flight, its.bound, its.work) == (4, 12, 1536)
+    batches = _seen((3, 10))
+    assert (batches.in_flight, batches.bound, batches.work) == (4, 12, 1536)
 
 
 def test_calls_in_flight_are_the_mean_of_all_polls_and_fill_is_between_first_and_last() -> None:
-    its = _seen((3, 10), (5, 14), (4, 18))
-    assert (its.in_flight, its.fill(executions=10)) == (5, 0.8)
+    batches = _seen((3, 10), (5, 14), (4, 18))
+    assert (batches.in_flight, batches.fill(executions=10)) == (5, 0.8)
 
 
 def test_without_polls_there_are_no_figures() -> None:
-    its = Batches()
-    assert (its.in_flight, its.bound, its.work, its.fill(1)) == (None, None, None, None)
+    batches = Batches()
+    assert (batches.in_flight, batches.bound, batches.work, batches.fill(1)) == (None, None, None, None)
     assert _seen((3, 10), (3, 12)).fill(executions=0) is None
 
 
@@ -137,7 +137,7 @@ async def test_metrics_are_looked_at_before_and_after() -> None:
     await runner.cleanup()
     async with watched(f"http://127.0.0.1:{port}/metrics", "m3_embedder") as away:
         pass
-    assert [len(its.seen) for its in (seen, lacking, away)] == [2, 0, 0]
+    assert [len(each.seen) for each in (seen, lacking, away)] == [2, 0, 0]
 
 
 def test_triton_is_counted_between_two_moments() -> None:

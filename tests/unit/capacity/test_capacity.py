@@ -94,9 +94,9 @@ def test_an_hour_of_audio_costs_what_its_machine_does_in_the_time_it_works(choic
 
 
 def test_the_measured_fits_have_every_operation() -> None:
-    its = Fits.load()
-    assert {"m3_embedder", "m3_reranker", "piper_amy", "whisper_turbo"} <= its.models.keys()
-    assert its.requests.keys() == {"embeddings", "rerank", "speech", "transcriptions"}
+    fits = Fits.load()
+    assert {"m3_embedder", "m3_reranker", "piper_amy", "whisper_turbo"} <= fits.models.keys()
+    assert fits.requests.keys() == {"embeddings", "rerank", "speech", "transcriptions"}
 
 
 def test_on_as_many_cores_as_were_measured_nothing_changes() -> None:
@@ -104,9 +104,9 @@ def test_on_as_many_cores_as_were_measured_nothing_changes() -> None:
 
 
 def test_a_triton_has_the_threads_and_instances_that_are_fitted_to_its_cores() -> None:
-    its = product().fitted_to(64)
-    assert its.cores == 64
-    assert {name: (model.cores, model.instances) for name, model in its.models.items()} == {
+    fits = product().fitted_to(64)
+    assert fits.cores == 64
+    assert {name: (model.cores, model.instances) for name, model in fits.models.items()} == {
         "m3_embedder": (16.0, 2),
         "m3_reranker": (16.0, 2),
         "piper_amy": (1.0, 8),

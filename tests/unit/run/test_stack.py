@@ -78,12 +78,12 @@ def _started(
     found: dict[str, str] = {}
     for model in unexported:
         stamp.write(tmp_path, model, Stamp(failed="damaged"))
-    its = Stack(1, {}, tmp_path, tmp_path)
-    monkeypatch.setattr(its.triton, "start", lambda: None)
-    monkeypatch.setattr(its.triton, "load", load)
+    product = Stack(1, {}, tmp_path, tmp_path)
+    monkeypatch.setattr(product.triton, "start", lambda: None)
+    monkeypatch.setattr(product.triton, "load", load)
     monkeypatch.setattr(stack, "start_child", lambda command, environment, log: found.update(environment))
-    its._start_triton()
-    its._start_frontend()
+    product._start_triton()
+    product._start_frontend()
     return found
 
 

@@ -115,8 +115,8 @@ class ScriptedEngine:
 
     def languages(self, windows: Sequence[Any]) -> list[dict[int, float]]:
         self.asked_for_languages.append(_numbers(windows))
-        its = {self.tokens.id(f"<|{code}|>"): probability for code, probability in self.ranking.items()}
-        return [its for _ in windows]
+        ranked = {self.tokens.id(f"<|{code}|>"): probability for code, probability in self.ranking.items()}
+        return [ranked for _ in windows]
 
     def decode(self, windows: Sequence[Any], prompts: Sequence[list[int]], most: int, temperature: float) -> list[Any]:
         self.calls.append(Call(_numbers(windows), list(prompts), most, temperature))
@@ -133,12 +133,12 @@ class ScriptedEngine:
     def align(
         self, windows: Sequence[Any], task: list[int], decoded: Sequence[Any], seconds: Sequence[float]
     ) -> list[Any]:
-        said = [self._said[tuple(its.tokens)] for its in decoded]
-        self.aligned.append((task, [its.text for its in said], list(seconds)))
-        counts = [len(its.tokens) for its in decoded]
-        starts = [its.starts or [0.5 * at for at in range(count + 1)] for its, count in zip(said, counts, strict=True)]
+        said = [self._said[tuple(text.tokens)] for text in decoded]
+        self.aligned.append((task, [each.text for each in said], list(seconds)))
+        counts = [len(text.tokens) for text in decoded]
+        starts = [one.starts or [0.5 * at for at in range(count + 1)] for one, count in zip(said, counts, strict=True)]
         aligned = recognizer_module("engines").Aligned
-        return [aligned(np.array(its), [0.5] * count) for its, count in zip(starts, counts, strict=True)]
+        return [aligned(np.array(times), [0.5] * count) for times, count in zip(starts, counts, strict=True)]
 
     def ids(self, text: str) -> list[int]:
         return list(self.tokens._tokenizer.encode(text, add_special_tokens=False).ids)

@@ -24,7 +24,7 @@ def encoded(ctranslate: Any) -> list[Any]:
 
 
 def test_each_window_has_its_own_output_of_the_encoder(encoded: list[Any]) -> None:
-    assert [its.output.shape for its in encoded] == [(1, 1500, 512)] * 2
+    assert [window.output.shape for window in encoded] == [(1, 1500, 512)] * 2
     assert not np.array_equal(encoded[0].output, encoded[1].output)
 
 
@@ -37,8 +37,8 @@ def test_an_empty_text_has_no_words(ctranslate: Any, tokens: Any, encoded: list[
 @pytest.mark.parametrize("context", ["", "word " * 300])
 def test_decoding_ends_after_the_most_tokens(ctranslate: Any, tokens: Any, encoded: list[Any], context: str) -> None:
     prompt = [*tokens.earlier(context, 224), *tokens.task("en")]
-    (its,) = ctranslate.decode(encoded[:1], [prompt], 4, 0.0)
-    assert len(its.tokens) == 4
+    (text,) = ctranslate.decode(encoded[:1], [prompt], 4, 0.0)
+    assert len(text.tokens) == 4
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Model:
 
     def align(self, encoded: Any, start: list[int], tokens: list[list[int]], frames: list[int]) -> list[Any]:
         self.asked.append((tuple(encoded.shape), start, {"tokens": tokens, "frames": frames}))
-        return [SimpleNamespace(alignments=self.pairs, text_token_probs=[0.5] * len(its)) for its in tokens]
+        return [SimpleNamespace(alignments=self.pairs, text_token_probs=[0.5] * len(each)) for each in tokens]
 
 
 Making = Callable[..., Any]
@@ -113,7 +113,7 @@ def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, mo
 
 def test_words_are_aligned_after_the_task_within_the_sound(making: Making, model: Model, tokens: Any) -> None:
     """CTranslate2 adds itself that no times are wanted, and counts frames of a hundredth of a second."""
-    decoded = [recognizer_module("engines").Decoded(its, -1.0, 0.0) for its in ([5], [6, 7])]
+    decoded = [recognizer_module("engines").Decoded(tokens, -1.0, 0.0) for tokens in ([5], [6, 7])]
     making().align(_windows(2), tokens.task("de"), decoded, [1.0, 8.01])
     ((shape, start, given),) = model.asked
     assert shape == (2, 1500, 8)

@@ -132,7 +132,7 @@ def test_the_outputs_match_the_configuration(model: Callable[..., Any], name: st
     (response,) = model().execute([Request("hello")])
     given = {tensor.name: tensor.values.dtype for tensor in response.output_tensors}
     kinds = {model_config_pb2.TYPE_FP32: np.float32, model_config_pb2.TYPE_STRING: np.object_}
-    assert given == {its.name: kinds[its.data_type] for its in outputs}
+    assert given == {output.name: kinds[output.data_type] for output in outputs}
 
 
 def test_an_empty_window_gets_an_empty_transcript(model: Callable[..., Any]) -> None:

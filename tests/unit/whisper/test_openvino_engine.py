@@ -27,8 +27,8 @@ class Spoken:
         return list(engine.decode(self.encoded, self.prompts, most, temperature))
 
     def only(self, place: int) -> "Spoken":
-        its = slice(place, place + 1)
-        return Spoken(self.encoded[its], self.prompts[its], self.seconds[its])
+        one = slice(place, place + 1)
+        return Spoken(self.encoded[one], self.prompts[one], self.seconds[one])
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +39,7 @@ def recorded() -> list[Recorded]:
 
 @pytest.fixture(scope="module")
 def people(engine: Any, tokens: Any, recorded: list[Recorded]) -> Spoken:
-    encoded = [its for each in recorded for its in engine.encode(features_of(each.samples()))]
+    encoded = [window for each in recorded for window in engine.encode(features_of(each.samples()))]
     return Spoken(encoded, [tokens.task(each.language) for each in recorded], [each.seconds for each in recorded])
 
 
@@ -58,7 +58,7 @@ def uneven(engine: Any, tokens: Any, recorded: list[Recorded]) -> Spoken:
     """Three windows of a second, and two recordings in one."""
     first, other = recorded[0].samples(), recorded[4].samples()
     audio = [first[: 1 * SAMPLE_RATE], other[: 1 * SAMPLE_RATE], np.concatenate([first, other]), first[:SAMPLE_RATE]]
-    encoded = [its for each in audio for its in engine.encode(features_of(each))]
+    encoded = [window for each in audio for window in engine.encode(features_of(each))]
     return Spoken(encoded, [tokens.task("en")] * 4, [len(each) / SAMPLE_RATE for each in audio])
 
 
@@ -77,13 +77,13 @@ def left_out(engine: Any, monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 def _averages(decoded: list[Any]) -> list[float]:
-    return [its.avg_logprob for its in decoded]
+    return [text.avg_logprob for text in decoded]
 
 
 def _assert_alike(found: list[Any], wanted: list[Any]) -> None:
     """The same but for words that are as likely: a processor rounds a row otherwise where others are beside it."""
-    for its, other in zip(found, wanted, strict=True):
-        assert SequenceMatcher(None, its.tokens, other.tokens, autojunk=False).ratio() > 0.8
+    for text, other in zip(found, wanted, strict=True):
+        assert SequenceMatcher(None, text.tokens, other.tokens, autojunk=False).ratio() > 0.8
     assert _averages(found) == pytest.approx(_averages(wanted), abs=0.03)
 
 
@@ -95,20 +95,20 @@ def test_a_window_is_encoded_with_keys_and_values(people: Spoken) -> None:
 
 
 def test_transcripts_are_those_of_ctranslate2(ours: list[Any], theirs: list[Any]) -> None:
-    assert [its.tokens for its in ours] == [its.tokens for its in theirs]
+    assert [text.tokens for text in ours] == [text.tokens for text in theirs]
 
 
 @pytest.mark.parametrize("probability", ["avg_logprob", "no_speech_prob"])
 def test_probabilities_are_those_of_ctranslate2(ours: list[Any], theirs: list[Any], probability: str) -> None:
-    found, wanted = ([getattr(its, probability) for its in each] for each in (ours, theirs))
+    found, wanted = ([getattr(text, probability) for text in each] for each in (ours, theirs))
     assert found == pytest.approx(wanted, abs=0.03 if probability == "avg_logprob" else 0.01)
 
 
 def test_the_probabilities_of_the_tokens_and_of_the_end_make_that_of_the_text(ours: list[Any]) -> None:
-    for its in ours:
-        assert len(its.probabilities) == len(its.tokens)
+    for text in ours:
+        assert len(text.probabilities) == len(text.tokens)
         # The end, which is all that is not among them, is likely but not certain.
-        assert -1.0 < its.logprob - sum(np.log(its.probabilities)) < 0.0
+        assert -1.0 < text.logprob - sum(np.log(text.probabilities)) < 0.0
 
 
 def test_language_probabilities_are_those_of_ctranslate2(engine: Any, ctranslate: Any, people: Spoken) -> None:
@@ -136,7 +136,7 @@ def test_words_are_placed_where_ctranslate2_places_them(
 
 def test_a_window_has_the_same_transcript_alone_and_in_a_batch(engine: Any, people: Spoken, ours: list[Any]) -> None:
     alone = [people.only(place).decoded_by(engine)[0] for place in range(len(ours))]
-    assert [its.tokens for its in alone] == [its.tokens for its in ours]
+    assert [text.tokens for text in alone] == [text.tokens for text in ours]
     assert _averages(alone) == pytest.approx(_averages(ours), abs=0.01)
 
 
@@ -155,7 +155,7 @@ def test_the_next_batch_is_not_disturbed_by_removed_windows(
     assert left_out == [1]
     again = people.decoded_by(engine)
     assert np.isfinite(_averages(again)).all()
-    assert [its.tokens for its in again] == [its.tokens for its in ours]
+    assert [text.tokens for text in again] == [text.tokens for text in ours]
 
 
 @pytest.fixture(scope="module")
@@ -181,7 +181,7 @@ def test_a_beam_has_the_queries_of_the_sentence_that_it_chose(
     (greedy,), (chosen,) = (people.only(0).decoded_by(each) for each in (engine, beam))
     assert greedy.tokens == chosen.tokens
     given = people.encoded[:1], tokens.task(recorded[0].language)
-    (wanted,), (found,) = (engine.align(*given, [its], people.seconds[:1]) for its in (greedy, chosen))
+    (wanted,), (found,) = (engine.align(*given, [text], people.seconds[:1]) for text in (greedy, chosen))
     assert found.starts == pytest.approx(wanted.starts, abs=0.05)
 
 
@@ -202,7 +202,7 @@ def test_words_are_placed_with_a_prompt_as_without_one(
     (decoded,) = prompted.decoded_by(engine)
     assert decoded.tokens == ours[0].tokens
     given = people.encoded[:1], tokens.task("en")
-    (found,), (wanted,) = (engine.align(*given, [its], people.seconds[:1]) for its in (decoded, ours[0]))
+    (found,), (wanted,) = (engine.align(*given, [text], people.seconds[:1]) for text in (decoded, ours[0]))
     assert found.starts == pytest.approx(wanted.starts, abs=0.1)
 
 
@@ -216,7 +216,7 @@ def test_a_prompt_gives_the_result_of_ctranslate2(engine: Any, ctranslate: Any, 
 @pytest.mark.parametrize("temperature", [0.0, 0.5])
 def test_decoding_ends_after_the_most_tokens(engine: Any, people: Spoken, temperature: float) -> None:
     decoded = people.decoded_by(engine, temperature, most=4)
-    assert [len(its.tokens) for its in decoded] == [4] * 5
+    assert [len(text.tokens) for text in decoded] == [4] * 5
 
 
 def test_the_last_word_of_a_text_at_its_limit_ends_with_the_window(engine: Any, people: Spoken, tokens: Any) -> None:
@@ -242,12 +242,12 @@ def test_an_empty_text_has_no_words(engine: Any, people: Spoken, tokens: Any) ->
 def test_samples_at_a_low_temperature_are_nearly_the_search(engine: Any, people: Spoken, ours: list[Any]) -> None:
     """The best of five at a low temperature is what a search finds, or nearly."""
     sampled = people.decoded_by(engine, 0.2)
-    assert sum(its.tokens == greedy.tokens for its, greedy in zip(sampled, ours, strict=True)) >= 4
+    assert sum(text.tokens == greedy.tokens for text, greedy in zip(sampled, ours, strict=True)) >= 4
 
 
 def test_samples_are_text_tokens(engine: Any, people: Spoken, tokens: Any) -> None:
     """At this temperature every token is about as likely."""
-    said = {token for its in people.decoded_by(engine, 50.0, most=40) for token in its.tokens}
+    said = {token for text in people.decoded_by(engine, 50.0, most=40) for token in text.tokens}
     assert len(said) > 100
     assert max(said) < tokens.end
     assert said.isdisjoint(tokens.suppressed)
@@ -255,8 +255,8 @@ def test_samples_are_text_tokens(engine: Any, people: Spoken, tokens: Any) -> No
 
 @pytest.mark.parametrize("token", ["end", "blank"])
 def test_a_text_does_not_begin_with_a_suppressed_first_token(engine: Any, tokens: Any, token: str) -> None:
-    its = {"end": tokens.end, "blank": tokens._tokenizer.token_to_id("Ġ")}[token]
-    assert (engine._first[its], engine._later[its]) == (-np.inf, 0)
+    index = {"end": tokens.end, "blank": tokens._tokenizer.token_to_id("Ġ")}[token]
+    assert (engine._first[index], engine._later[index]) == (-np.inf, 0)
 
 
 def test_windows_decoded_together_fit_in_half_a_gigabyte(engine: Any, people: Spoken) -> None:

@@ -55,7 +55,7 @@ class Teller:
     def answer(self) -> Any:
         """What may follow on each row; its query is how much was said before."""
         following = [self._windows[window].get(text, {".": 1.0}) for window, text in self._rows]
-        shares = np.array([[its.get(letter, 0.0) for letter in TOKENS] for its in following], np.float32)
+        shares = np.array([[row.get(letter, 0.0) for letter in TOKENS] for row in following], np.float32)
         with np.errstate(divide="ignore"):
             logits = np.log(shares) + np.float32(EXCESS)
         biased = logits + self._bias
@@ -77,11 +77,11 @@ def _searched(
     teller = Teller(windows, bias)
     searches = [search.Search(width, END, extends or search.likeliest_first) for _ in windows]
     search.search_together(teller, searches, width, teller.answer(), most, bias)
-    return [its.best() for its in searches], teller
+    return [search.best() for search in searches], teller
 
 
 def _said(hypothesis: Any) -> str:
-    return "".join(TOKENS[its.token] for its in hypothesis.path())
+    return "".join(TOKENS[each.token] for each in hypothesis.path())
 
 
 def test_a_greedy_search_takes_the_likeliest_token_each_time() -> None:
@@ -98,14 +98,14 @@ def test_a_beam_finds_a_likelier_sentence_than_a_greedy_search() -> None:
 def test_the_log_probabilities_of_a_sentence_are_those_of_its_tokens_and_of_its_end() -> None:
     sentences = {"": {"a": 0.75, "b": 0.25}, "a": {".": 0.5, "c": 0.3, "d": 0.2}}
     (best,), _ = _searched([sentences])
-    assert [its.logprob for its in best.path()] == pytest.approx([math.log(0.75), math.log(0.5)])
+    assert [each.logprob for each in best.path()] == pytest.approx([math.log(0.75), math.log(0.5)])
     assert best.total == pytest.approx(math.log(0.75 * 0.5))
     assert best.length == 2
 
 
 def test_each_token_has_the_queries_of_the_one_before_it() -> None:
     (best,), _ = _searched([only("abcde.")])
-    assert [its.queries.item() for its in best.path()] == [0, 1, 2, 3, 4, 5]
+    assert [each.queries.item() for each in best.path()] == [0, 1, 2, 3, 4, 5]
 
 
 def test_sentences_compare_by_the_mean_of_their_tokens() -> None:
@@ -210,7 +210,7 @@ def test_samples_follow_the_distribution(temperature: float) -> None:
     counted = Counter(map(_said, best))
     wanted = {letter: share ** (1 / temperature) for letter, share in shares.items()}
     found = [counted[letter] / 4000 for letter in wanted]
-    assert found == pytest.approx([its / sum(wanted.values()) for its in wanted.values()], abs=0.025)
+    assert found == pytest.approx([share / sum(wanted.values()) for share in wanted.values()], abs=0.025)
 
 
 def test_a_sample_has_the_log_probability_that_it_has_without_a_temperature() -> None:
