@@ -163,7 +163,7 @@ def test_no_key_is_made_if_the_secret_cannot_be_read(job: Job, kubernetes: Kuber
     kubernetes.refuses = {"GET": status}
     code, said = job.run()
     assert (code, job.asked) == (1, [])
-    assert said.startswith(f"the first key is not made: HTTP Error {status}")
+    assert said.startswith(f"the first key was not made: HTTP Error {status}")
 
 
 def test_a_key_that_cannot_be_stored_is_revoked(job: Job, kubernetes: Kubernetes) -> None:
@@ -201,4 +201,4 @@ def test_without_the_database_the_job_ends_with_the_message_of_the_command(job: 
     (tmp_path / "quartet").write_text("#!/bin/sh\necho the database is away >&2\nexit 2\n")
     code, said = job.run()
     assert code == 1
-    assert said.startswith("the database is away\nthe first key is not made: ")
+    assert said.startswith("the database is away\nthe first key was not made: ")
