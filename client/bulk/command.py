@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from client.api import KEY, URL, CommandError, address, given
+from client.api import KEY, URL, CommandError, address, required
 from client.bulk.job import Job
 from client.bulk.run import run as run_here
 
@@ -91,7 +91,7 @@ def _job(arguments: argparse.Namespace) -> Job:
         output=arguments.output,
         options=options,
         url=address(arguments.url),
-        key=given(os.environ.get(KEY, ""), KEY),
+        key=required(os.environ.get(KEY, ""), KEY),
         column=arguments.column,
         again=arguments.retry_failed,
         at_once=arguments.concurrency,

@@ -61,14 +61,14 @@ class Field:
     def item(self, number: int, row: dict[str, Any], folder: Path) -> Item:
         """The item of a line or row. Without an id, its path or number is its id."""
         name, value = row.get("id"), row.get(self.name)
-        given = str(name) if isinstance(name, str | int) else ""
+        named = str(name) if isinstance(name, str | int) else ""
         if isinstance(value, bytes) and self.is_file:
-            return Item(number, given or str(number), data=value)
+            return Item(number, named or str(number), data=value)
         if not isinstance(value, str):
-            return Item(number, given or str(number), error=f"there is no text in {self.name!r}")
+            return Item(number, named or str(number), error=f"there is no text in {self.name!r}")
         if self.is_file:
-            return Item(number, given or value, path=folder / value)
-        return Item(number, given or str(number), text=value)
+            return Item(number, named or value, path=folder / value)
+        return Item(number, named or str(number), text=value)
 
 
 class Source(Protocol):
@@ -108,8 +108,8 @@ class Folder:
             yield Item(number, os.path.relpath(entry.path, self._path), path=Path(entry.path))
 
     def _walk(self, path: Path | str) -> Iterator["os.DirEntry[str]"]:
-        with os.scandir(path) as found:
-            entries = sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
+        with os.scandir(path) as names:
+            entries = sorted((entry for entry in names if not entry.name.startswith(".")), key=lambda entry: entry.name)
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 yield from self._walk(entry.path)

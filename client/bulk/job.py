@@ -55,7 +55,7 @@ class Job:
         taken = Field(self.column or operation.column, operation.is_file)
         if not path.exists():
             raise CommandError(f"{path}: there is no such file or folder")
-        if path.suffix == PARQUET or (path.is_dir() and any(found.is_file() for found in path.glob(f"*{PARQUET}"))):
+        if path.suffix == PARQUET or (path.is_dir() and any(part.is_file() for part in path.glob(f"*{PARQUET}"))):
             rows: Source = _parquet().ParquetRows(path, taken)
             return rows
         if path.is_dir():

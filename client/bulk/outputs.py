@@ -24,7 +24,7 @@ _PARTIAL = ".partial"
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file that appears at ``path`` only if the block succeeds."""
     partial = path.with_name(f".{secrets.token_hex(4)}{_PARTIAL}")
     try:
@@ -98,10 +98,10 @@ class LineFile:
             for place, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     break
-                found = _NUMBER.match(line)
-                if found is None or int(found[1]) >= len(self._has):
+                number = _NUMBER.match(line)
+                if number is None or int(number[1]) >= len(self._has):
                     raise CommandError(f"{self._path}: line {place} was not written by such a run: name another output")
-                self._has[int(found[1])] = True
+                self._has[int(number[1])] = True
                 self._length += len(line)
 
     def has(self, number: int) -> bool:
@@ -190,5 +190,5 @@ class AudioFiles(_SeparateFailures):
     def write(self, item: Item, values: dict[str, Any]) -> None:
         path = self.path_of(item)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(values["audio"])

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 
 from client.api import CommandError
 from client.bulk.inputs import Field, Item, mark_of
-from client.bulk.outputs import Output, whole_file
+from client.bulk.outputs import Output, atomic_file
 
 # Rows in memory at once. Rows with recordings are large.
 _ROWS, _ROWS_OF_FILES = 1024, 8
@@ -130,7 +130,7 @@ class ParquetParts(Output):
         table = pa.Table.from_pylist([rows[number] for number in sorted(rows)], self._schema)
         if path.exists():
             table = pa.concat_tables([self._good(path), table]).sort_by("item")
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             pq.write_table(table, file)
 
     def failed(self) -> int:

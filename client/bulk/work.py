@@ -98,7 +98,7 @@ class Worker:
                 self._pace.note_answer()
                 self._answered_at, self._is_reported = asyncio.get_running_loop().time(), False
                 return self._operation.outcomes(items, answer)
-            if answer.is_too_many:
+            if answer.is_rate_limited:
                 self._pace.close_for(max(1.0, answer.retry_after))
                 continue
             if not answer.is_busy:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from frontend.access.windows import Count
-from frontend.observe.stores import asking_redis
-from frontend.processes.background import forget_outcome, start_apart
+from frontend.observe.stores import redis_call
+from frontend.processes.background import forget_outcome, start_detached
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -104,7 +104,7 @@ class RedisCounters:
         place = len(self._batch)
         self._batch.append(limits)
         if place == 0:
-            self._sending = start_apart(self._send_after(self._sending))
+            self._sending = start_detached(self._send_after(self._sending))
             self._sending.add_done_callback(forget_outcome)
         assert self._sending is not None
         # A disconnect must not cancel the others' answer.
@@ -120,7 +120,7 @@ class RedisCounters:
                 await before
         finally:
             batch, self._batch = self._batch, []
-        with asking_redis("limits"):
+        with redis_call("limits"):
             async with asyncio.timeout(_TIMEOUT_SECONDS), self._redis.pipeline(transaction=False) as pipeline:
                 for limits in batch:
                     # One tag for all counters of a call keeps them on one node of a cluster.

@@ -10,7 +10,7 @@ from frontend.access.registry import Registry
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
 from frontend.observe.logs import Outage
-from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_apart
+from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_detached
 
 # Seconds between two queries of all cached keys. A revoked key works at most this long and the time of a query.
 _REFRESH_SECONDS = 1.5
@@ -71,7 +71,7 @@ class KnownKeys:
         """Requests with the same new key share one query."""
         lookup = self._lookups.get(digest)
         if lookup is None:
-            lookup = self._lookups[digest] = start_apart(self._look_up(digest))
+            lookup = self._lookups[digest] = start_detached(self._look_up(digest))
             lookup.add_done_callback(lambda task: self._lookups.pop(digest))
             lookup.add_done_callback(forget_outcome)
         # A disconnect must not cancel the query of the others.

@@ -102,10 +102,10 @@ class Registry:
         async with self._reader.connect() as connection:
             return await listing.keys(connection, search, page)
 
-    async def changes(self, wanted: AuditFilter, page: Page) -> list[AuditEntry]:
+    async def changes(self, audit_filter: AuditFilter, page: Page) -> list[AuditEntry]:
         """One page of the matching changes."""
         async with self._reader.connect() as connection:
-            return await audit.changes(connection, wanted, page)
+            return await audit.changes(connection, audit_filter, page)
 
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         """The callers by digest of a key. Unknown, expired and revoked keys are left out."""
@@ -145,7 +145,7 @@ class Registry:
             raise RegistryError(f"there is an organisation {name} already", "name") from None
 
     async def change_org(self, name: str, requests_per_minute: int | None) -> None:
-        """AuditEntry the limit of an organisation. None removes it."""
+        """Change the limit of an organisation. None removes it."""
         async with self._engine.begin() as connection:
             await self._check_org(connection, name)
             change = update(ORGS).where(ORGS.c.name == name)

@@ -46,11 +46,11 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
         for first in range(start, end, _AT_ONCE):
             some = frames[first : min(first + _AT_ONCE, end)] / np.float32(32768)
             # Each frame is preceded by the last samples of the previous one.
-            given = np.empty((len(some), _CONTEXT + FRAME), np.float32)
-            given[:, _CONTEXT:] = some
-            given[0, :_CONTEXT], given[1:, :_CONTEXT] = context, some[:-1, -_CONTEXT:]
+            with_context = np.empty((len(some), _CONTEXT + FRAME), np.float32)
+            with_context[:, _CONTEXT:] = some
+            with_context[0, :_CONTEXT], with_context[1:, :_CONTEXT] = context, some[:-1, -_CONTEXT:]
             context = some[-1, -_CONTEXT:]
-            inputs = {"input": given, "h": hidden, "c": cell}
+            inputs = {"input": with_context, "h": hidden, "c": cell}
             result[first : first + len(some)], hidden, cell = load_detector().run(None, inputs)
     return result
 

@@ -12,6 +12,6 @@ def no_proxy(environ: Mapping[str, str]) -> str:
     return "*" if names == ["*"] else ",".join(dict.fromkeys([*names, *_HERE]))
 
 
-def spare_this_machine(environ: MutableMapping[str, str]) -> None:
+def exclude_this_machine(environ: MutableMapping[str, str]) -> None:
     """Set ``no_proxy``, which libraries and child processes read."""
     environ["no_proxy"] = no_proxy(environ)

@@ -166,23 +166,23 @@ class Dispatcher:
         self._sender.send()
 
     def _share(self, model: str, now: float) -> None:
-        calls, part = self._admission.models[model], self._frontends.part(model)
-        calls.share = part.share
+        calls, share = self._admission.models[model], self._frontends.share_of(model)
+        calls.share = share.fraction
         calls.scheduler.set_floors(
-            {owner: -(-floor // part.count) for owner, floor in self._floors.get(model, {}).items()}
+            {owner: -(-floor // share.count) for owner, floor in self._floors.get(model, {}).items()}
         )
         calls.configure()
-        if part.batch is not None:
-            calls.batch.follow(part.batch)
+        if share.batch is not None:
+            calls.batch.follow(share.batch)
         self._queues[model].show()
         tritons = sorted(calls.tritons)
         # Each frontend starts at another Triton, so that frontends do not fill the same one first.
-        first = part.number * len(tritons) // part.count
+        first = share.number * len(tritons) // share.count
         for number, name in enumerate(tritons):
             triton = calls.tritons[name]
-            triton.models[model].place = (number - first) % len(tritons) * part.count // len(tritons)
-            triton.frontends = part.count
-            if part.is_used_elsewhere:
+            triton.models[model].place = (number - first) % len(tritons) * share.count // len(tritons)
+            triton.frontends = share.count
+            if share.is_used_elsewhere:
                 triton.used_elsewhere(now)
             if name in self._backends:
-                self._backends[name].show(model, math.ceil(part.share * triton.models[model].bound))
+                self._backends[name].show(model, math.ceil(share.fraction * triton.models[model].bound))

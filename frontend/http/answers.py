@@ -87,8 +87,8 @@ async def deliver(
     return answer
 
 
-async def _cut(body: bytes, end: int, holding: MemoryReservation) -> AsyncGenerator[bytes, None]:
+async def _cut(body: bytes, end: int, memory: MemoryReservation) -> AsyncGenerator[bytes, None]:
     """Pieces of the body up to ``end``. The memory reservation shrinks as they go out."""
     for start in range(0, end, _PIECE):
         yield body[start : start + _PIECE]
-        holding.resize(len(body) - start - _PIECE)
+        memory.resize(len(body) - start - _PIECE)

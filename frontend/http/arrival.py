@@ -94,7 +94,7 @@ async def _in_time(request: web.Request, settings: Settings) -> AsyncIterator[No
 
 
 @asynccontextmanager
-async def arriving(
+async def receive_body(
     request: web.Request, settings: Settings, most: int, too_large: ApiError
 ) -> AsyncIterator[AsyncIterator[bytes]]:
     """Pieces of a body of at most ``most`` bytes. It invites a client that expects ``100 Continue`` to send."""

@@ -8,7 +8,7 @@ Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class OpenApiFragment:
     """The paths of an operation, and the schemas that they refer to."""
 
     paths: Schema

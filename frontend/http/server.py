@@ -46,7 +46,7 @@ def _allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def spare_the_collector() -> None:
+def freeze_objects() -> None:
     """Freeze all objects made so far, so that garbage collection does not block the event loop for long."""
     gc.collect()
     gc.freeze()
@@ -54,7 +54,7 @@ def spare_the_collector() -> None:
 
 async def _accept(runner: Runner, descriptors: Descriptors) -> None:
     await runner.setup()
-    spare_the_collector()
+    freeze_objects()
     runner.state.workers = SharedStatus(descriptors.status)
     if descriptors.admin >= 0:
         await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()

@@ -28,7 +28,7 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _CLIENT_DISCONNECTED = 499
 _BROKEN_OFF = 500
 # Reasons of refusals that are not the caller's mistake.
-_COME_AGAIN = ("limit", "balance", "queue")
+_RETRYABLE = ("limit", "balance", "queue")
 
 
 @web.middleware
@@ -109,7 +109,7 @@ def _ending(status: int, refused_for: str) -> Outcome:
     """The request's outcome. A refusal with a request to retry is not a client error."""
     if status == _CLIENT_DISCONNECTED:
         return "hung_up"
-    if refused_for in _COME_AGAIN:
+    if refused_for in _RETRYABLE:
         return "refused"
     return "failed" if status >= 500 else "mistaken" if status >= 400 else "answered"
 

@@ -25,7 +25,7 @@ from frontend.errors import (
     UploadTimeout,
 )
 from frontend.http.rendering import json_response
-from frontend.http.schemas import Part, Schema, answer_object, get, json_content, one_of, reference
+from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
 from frontend.operations.rerank import openapi as rerank
@@ -132,7 +132,7 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
 def document(settings: Settings) -> dict[str, Any]:
     """The document for the served operations."""
     parts = [describe(settings.served) for name, describe in _PARTS.items() if name in settings.operations]
-    parts.append(Part(_model_paths(settings.served)))
+    parts.append(OpenApiFragment(_model_paths(settings.served)))
     paths = copy.deepcopy({path: item for part in parts for path, item in part.paths.items()})
     for path, item in paths.items():
         for operation in item.values():

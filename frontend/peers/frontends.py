@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from frontend.observe.stores import REDIS_AWAY, asking_redis
+from frontend.observe.stores import REDIS_AWAY, redis_call
 from frontend.processes.background import Repeating
 
 if TYPE_CHECKING:
@@ -53,14 +53,14 @@ Snapshot = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Part:
+class Share:
     """This frontend's share of a model's bound, from 0 to 1; with 0, one call may be in flight.
 
     It is frontend ``number`` (from 0) of ``count``. ``is_used_elsewhere``: others have calls other than bulk work.
     ``batch`` is the batch work that another frontend measured, if any.
     """
 
-    share: float = 1.0
+    fraction: float = 1.0
     number: int = 0
     count: int = 1
     is_used_elsewhere: bool = False
@@ -75,9 +75,9 @@ class FixedFrontends:
         # Numbers are random, because no frontend knows the others.
         self._number = random.randrange(count)
 
-    def part(self, model: str) -> Part:
+    def share_of(self, model: str) -> Share:
         """An equal share."""
-        return Part(1 / self._count, self._number, self._count)
+        return Share(1 / self._count, self._number, self._count)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
@@ -136,28 +136,28 @@ class SharedFrontends:
         """The number of frontends at the last heartbeat, at least 1."""
         return max(1, len(self._snapshots))
 
-    def part(self, model: str) -> Part:
+    def share_of(self, model: str) -> Share:
         """This frontend's share of a model at the last heartbeat."""
         names = sorted(self._snapshots)
         if self.name not in names or (len(names) < 2 and not self._incomplete_beats):
-            return Part()
+            return Share()
         users = [name for name in names if model in self._snapshots[name]]
         others = [name for name in users if name != self.name]
-        share = 0.0
+        fraction = 0.0
         if self._beats.get(model, 0) >= _HEARD_BEATS:
-            share = 1 / (len(others) + 1)
+            fraction = 1 / (len(others) + 1)
         elif not others and self._alive >= _HEARD_BEATS:
-            share = 1 / len(names)
+            fraction = 1 / len(names)
         measured = [name for name in users if self._snapshots[name][model]]
         batch = self._snapshots[measured[0]][model] if measured and measured[0] != self.name else None
-        return Part(share, names.index(self.name), len(names), bool(others), batch)
+        return Share(fraction, names.index(self.name), len(names), bool(others), batch)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
         """Yield whether this frontend has the lock. While Redis is away, it is always True."""
         lock = self.redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
         try:
-            with asking_redis("locks"):
+            with redis_call("locks"):
                 mine = bool(await lock.acquire(blocking=False))
         except REDIS_AWAY:
             yield True
@@ -171,7 +171,7 @@ class SharedFrontends:
             yield True
         finally:
             await keeping.close()
-            with suppress(*REDIS_AWAY), asking_redis("locks"):
+            with suppress(*REDIS_AWAY), redis_call("locks"):
                 await lock.release()
 
     async def beat(self) -> None:
@@ -194,7 +194,7 @@ class SharedFrontends:
             self._changed()
 
     async def _publish(self, snapshot: bytes) -> Any:
-        with asking_redis("frontends"):
+        with redis_call("frontends"):
             return await self._script(keys=[_HASH], args=[self.name, snapshot])
 
 
@@ -202,5 +202,5 @@ Frontends = FixedFrontends | SharedFrontends
 
 
 async def _prolong(lock: "Lock") -> None:
-    with suppress(*REDIS_AWAY), asking_redis("locks"):
+    with suppress(*REDIS_AWAY), redis_call("locks"):
         await lock.reacquire()

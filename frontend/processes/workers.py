@@ -65,7 +65,7 @@ class Workers:
             alive, parent = os.pipe()
             self._started, started = os.pipe()
             os.set_blocking(self._started, False)
-            descriptors = [each.fileno() for each in self._sockets]
+            descriptors = [listening.fileno() for listening in self._sockets]
             admin = descriptors[1] if len(descriptors) > 1 else -1
             self._shared = Descriptors(descriptors[0], admin, alive, started, self._status.descriptor)
             for descriptor in (alive, self._started, started, self._status.descriptor):
@@ -83,8 +83,8 @@ class Workers:
         return taken
 
     def _close_sockets(self) -> None:
-        for each in self._sockets:
-            each.close()
+        for listening in self._sockets:
+            listening.close()
 
     def _start(self, settings: Settings) -> Worker:
         used = {worker.number for worker in self._workers() if worker.exit_code() is None}
@@ -182,16 +182,16 @@ class Workers:
         # The last worker that ends closes the sockets for good.
         self._close_sockets()
         workers, code, began = self._workers(), 0, time.monotonic()
-        seconds = {each: each.settings.stop_seconds if each.accepts else _SOON_SECONDS for each in workers}
-        seconds |= {each: until - began for each, until in self._leaving.items()}
+        seconds = {worker: worker.settings.stop_seconds if worker.accepts else _SOON_SECONDS for worker in workers}
+        seconds |= {worker: until - began for worker, until in self._leaving.items()}
         for worker in workers:
             worker.send_signal(number)
         while left := [worker for worker in workers if worker.exit_code() is None]:
             time.sleep(_LOOK_SECONDS)
-            again = [each for each in self._take_signals() if each is not signal.SIGHUP]
+            again = [sent for sent in self._take_signals() if sent is not signal.SIGHUP]
             if again and not code:
                 code, soon = _ENDED_BY + again[0], time.monotonic() - began + _SOON_SECONDS
-                seconds = {each: min(until, soon) for each, until in seconds.items()}
+                seconds = {worker: min(until, soon) for worker, until in seconds.items()}
                 for worker in left:
                     worker.send_signal(signal.SIGTERM)
             for worker in left:

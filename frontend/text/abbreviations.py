@@ -46,29 +46,29 @@ _INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.\s?)+$|(?<![^\W_])(?:[^\W\d_]{1
 
 def written_out(text: str, language: str) -> str:
     """The text with abbreviations as words. A dot stays if it also ends a sentence."""
-    if not (its := _LANGUAGES.get(language)):
+    if not (abbreviations := _LANGUAGES.get(language)):
         return text
-    text = its.pattern.sub(_writes_out(text, its), text)
+    text = abbreviations.pattern.sub(_writes_out(text, abbreviations), text)
     if language == "de":
         return _ORDINAL.sub(_ordinal, _STREET.sub("straße", text))
     return _TODAY.sub("aujourdhui", text) if language == "fr" else text
 
 
-def _writes_out(text: str, its: _Abbreviations) -> Callable[[re.Match[str]], str]:
+def _writes_out(text: str, abbreviations: _Abbreviations) -> Callable[[re.Match[str]], str]:
     def word(found: re.Match[str]) -> str:
         name = re.sub(r"\s", "", found[1]).rstrip(".").lower()
         following = text[found.end() : found.end() + _NEAR]
         next_one = following.lstrip()[:1]
-        begins = _begins(following, its)
-        if name in its.of_names and next_one.isupper() and not (begins and name in its.at_ends):
-            return its.of_names[name]
-        if name in its.of_numbers and next_one.isdigit():
-            return its.of_numbers[name]
-        if name in its.anywhere and next_one:
-            return its.anywhere[name]
-        if name in its.at_ends:
+        begins = _begins(following, abbreviations)
+        if name in abbreviations.of_names and next_one.isupper() and not (begins and name in abbreviations.at_ends):
+            return abbreviations.of_names[name]
+        if name in abbreviations.of_numbers and next_one.isdigit():
+            return abbreviations.of_numbers[name]
+        if name in abbreviations.anywhere and next_one:
+            return abbreviations.anywhere[name]
+        if name in abbreviations.at_ends:
             ends = not next_one or following.startswith("\n") or begins
-            return its.at_ends[name] + ("." if ends else "")
+            return abbreviations.at_ends[name] + ("." if ends else "")
         return found[0]
 
     return word
@@ -76,20 +76,20 @@ def _writes_out(text: str, its: _Abbreviations) -> Callable[[re.Match[str]], str
 
 def is_abbreviation(word: str, language: str) -> bool:
     """Whether a word with a dot is an abbreviation that other words follow, such as Dr."""
-    its = _LANGUAGES.get(language)
+    abbreviations = _LANGUAGES.get(language)
     name = word.strip().rstrip(".").lower()
-    return its is not None and (name in its.of_names or name in its.anywhere)
+    return abbreviations is not None and (name in abbreviations.of_names or name in abbreviations.anywhere)
 
 
 def begins_sentence(following: str, language: str) -> bool:
     """Whether a text begins with a capital and a common first word of sentences."""
-    its = _LANGUAGES.get(language)
-    return its is not None and _begins(following[:_NEAR], its)
+    abbreviations = _LANGUAGES.get(language)
+    return abbreviations is not None and _begins(following[:_NEAR], abbreviations)
 
 
-def _begins(following: str, its: _Abbreviations) -> bool:
+def _begins(following: str, abbreviations: _Abbreviations) -> bool:
     first = _FIRST_WORD.match(following.lstrip())
-    return first is not None and first[1][0].isupper() and first[1].lower() in its.beginnings
+    return first is not None and first[1][0].isupper() and first[1].lower() in abbreviations.beginnings
 
 
 def ends_with_initials(text: str) -> bool:

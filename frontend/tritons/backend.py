@@ -89,7 +89,7 @@ class Backend:
 
     def show(self, model: str, bound: int) -> None:
         """Update the metric of this frontend's bound here."""
-        self._metrics.bound(model, bound)
+        self._metrics.set_bound(model, bound)
 
     async def leave(self) -> None:
         """Refuse new calls, wait for those in flight, then close."""
@@ -137,16 +137,16 @@ class Backend:
             async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
         except Unreached:
-            self._metrics.answers(False)
+            self._metrics.set_up(False)
             self._take_out()
         except (BadGateway, TimeoutError):
-            self._metrics.answers(False)
+            self._metrics.set_up(False)
             self._misses += 1
             if self._misses >= _MOST_MISSES:
                 self._take_out()
         else:
             self._misses = 0
-            self._metrics.answers(True)
+            self._metrics.set_up(True)
             for model in self._models:
                 self._note_readiness(model, model in ready)
 
@@ -154,7 +154,7 @@ class Backend:
         """Find idle models whose process died. Triton may still report them as ready."""
         idle = [model for model in self._models if not self._running[model] and model not in self._reloads]
         try:
-            for model in await self._server.ailing(idle):
+            for model in await self._server.broken_models(idle):
                 self._note_death(model)
         except BadGateway:
             # The probes handle a server that is away.

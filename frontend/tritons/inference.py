@@ -56,7 +56,7 @@ class InferenceServer(Protocol):
     async def try_out(self, model: str, trial: Trial) -> None:
         """Run a trial. Raises ``BadAnswer`` if the model computes wrong numbers."""
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
         """The ``models`` whose process has died or whose last load has failed."""
 
     async def reload(self, model: str) -> None:

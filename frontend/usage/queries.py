@@ -199,26 +199,26 @@ class UsageQueries:
                     await audit.note(connection, self._actor, "usage.prune", "", before=before)
             deleted += some.rowcount
 
-    async def usage(self, wanted: UsageFilter, by: Sequence[str], most: int | None = None) -> list[UsageTotal]:
+    async def usage(self, scope: UsageFilter, by: Sequence[str], most: int | None = None) -> list[UsageTotal]:
         """Consumption grouped by some of ``GROUPS``, sorted. Raises ``RegistryError`` for over ``most`` groups."""
         groups = [_COLUMNS[name] for name in by]
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
-        query = _filtered(sa.select(*groups, *sums), USAGE_DAYS, wanted)
+        query = _filtered(sa.select(*groups, *sums), USAGE_DAYS, scope)
         async with self._report() as connection:
             limit = None if most is None else most + 1
-            found = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
+            rows = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
             # Thousands of rows would block the event loop.
-            answer = await asyncio.to_thread(_totals, found, len(by))
+            answer = await asyncio.to_thread(_totals, rows, len(by))
         if most is not None and len(answer) > most:
             raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")
         return answer
 
-    async def outcomes(self, wanted: UsageFilter) -> list[OutcomeSummary]:
+    async def outcomes(self, scope: UsageFilter) -> list[OutcomeSummary]:
         """Outcomes of requests and times of answers, by operation."""
         operation = REQUEST_DAYS.c.operation
         sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
-        query = _filtered(sa.select(operation, *sums), REQUEST_DAYS, wanted).group_by(operation).order_by(operation)
+        query = _filtered(sa.select(operation, *sums), REQUEST_DAYS, scope).group_by(operation).order_by(operation)
         async with self._report() as connection:
             rows = await connection.execute(query)
             return [_summary(row[0], [int(count) for count in row[1:]]) for row in rows]
@@ -243,12 +243,12 @@ async def _check_org(connection: AsyncConnection, org: str, *, locks: bool = Fal
         raise MissingError(f"there is no organisation {org}")
 
 
-def _filtered(query: sa.Select[Any], table: sa.Table, wanted: UsageFilter) -> sa.Select[Any]:
-    query = query.where(table.c.day.between(wanted.first, wanted.last))
-    if wanted.org is not None:
-        query = query.where(table.c.org == wanted.org)
-    if wanted.key_id is not None:
-        query = query.where(table.c.key_id == wanted.key_id)
+def _filtered(query: sa.Select[Any], table: sa.Table, scope: UsageFilter) -> sa.Select[Any]:
+    query = query.where(table.c.day.between(scope.first, scope.last))
+    if scope.org is not None:
+        query = query.where(table.c.org == scope.org)
+    if scope.key_id is not None:
+        query = query.where(table.c.key_id == scope.key_id)
     return query
 
 

@@ -16,7 +16,7 @@ from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.observe.logs import log
-from frontend.processes.background import start_apart
+from frontend.processes.background import start_detached
 
 # Seconds from a request's deadline to the expiry of its reservation; its charge arrives long before.
 _KEPT_SECONDS = 3_600
@@ -141,7 +141,7 @@ class Wallets:
 
     def _start_work(self, org: str, pending: _PendingWork) -> None:
         if pending.task is None or pending.task.done():
-            pending.task = start_apart(self._work(org, pending))
+            pending.task = start_detached(self._work(org, pending))
 
     async def _work(self, org: str, pending: _PendingWork) -> None:
         """Run transactions until a wallet has no pending work."""
