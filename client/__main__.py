@@ -1,6 +1,6 @@
 """The commands that ask a running product: ``quartet bulk`` and ``quartet verify``.
 
-``python -m client`` is the same where the command is not installed.
+``python -m client`` does the same if the command is not installed.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""Client of a running server's HTTP API. Every refusal has one form."""
+"""Client of a running server's HTTP API. Every refusal has the same form."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,7 +11,7 @@ URL, KEY = "QUARTET_URL", "QUARTET_API_KEY"
 _NO_RIGHT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = "insufficient_quota"
 _CONNECT_SECONDS = 30.0
-_LONGEST_MESSAGE = 500
+_LONGEST_MESSAGE = 500  # characters
 
 
 class CommandError(Exception):
@@ -54,7 +54,7 @@ def address(url: str) -> str:
 
 
 class Api:
-    """One session, a context manager.
+    """A session with a server, as a context manager.
 
     ``url`` ends with /v1. A request times out after ``answer_seconds`` of silence.
     """

@@ -10,8 +10,8 @@ from client.api import KEY, URL, CommandError, address, required
 from client.bulk.job import Job
 from client.bulk.run import run as run_here
 
-_FAILED = 1
-_MOST = 1_000_000
+_FAILED = 1  # exit status
+_MOST = 1_000_000  # of any numeric option
 # Options of every request, by operation.
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "embed": {"model": "embed-m3"},

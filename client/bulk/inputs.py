@@ -27,9 +27,9 @@ class ItemError(Exception):
 
 @dataclass(frozen=True)
 class Item:
-    """One piece of input. ``number`` counts from 0; ``id`` is its name in the input.
+    """One input. ``number`` counts from 0; ``id`` is its name in the input.
 
-    It has a ``text``, a file at ``path``, or the ``data`` of one; ``error`` says why it has nothing.
+    It has a ``text``, a file at ``path``, or the ``data`` of one; ``error`` says why it has none of them.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Item:
     error: str = ""
 
     def read_text(self) -> str:
-        """The text, or that of its file; ``ItemError`` if it cannot be read."""
+        """The text, or the text of its file; ``ItemError`` if it cannot be read."""
         if self.path is None:
             return self.text or ""
         try:

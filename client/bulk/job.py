@@ -98,7 +98,7 @@ def _parquet() -> ModuleType:
 
 @contextmanager
 def lock_output(job: Job, mark: str) -> Iterator[str]:
-    """Lock a job's output before it is opened. An existing output must be that of the same job.
+    """Lock a job's output before it is opened. An existing output must come from the same job.
 
     Yields a token that stays the same when the run continues, so that repeated requests have the same names.
     """

@@ -19,7 +19,7 @@ from client.api import CommandError
 from client.bulk.inputs import Item
 
 _NUMBER = re.compile(rb'\{"item":(\d+)[,}]')
-_LONGEST_NAME = 200
+_LONGEST_NAME = 200  # characters
 _PARTIAL = ".partial"
 
 
@@ -82,7 +82,7 @@ class Failures(Protocol):
 
 
 class LineFile:
-    """A file with one line per item, which begins with the number of one of ``total`` items. Lines are only added."""
+    """A file with lines of some of ``total`` items. A line begins with the item's number. Lines are only added."""
 
     def __init__(self, path: Path, total: int) -> None:
         # One byte per item: whether it has a line.
@@ -133,7 +133,7 @@ class LineFile:
 
 
 class _SeparateFailures(Output):
-    """An output whose failures go elsewhere."""
+    """An output that writes failures to a separate file."""
 
     def __init__(self, failures: Failures) -> None:
         self.failures = failures
@@ -170,7 +170,7 @@ class JsonLines(_SeparateFailures):
 
 
 class AudioFiles(_SeparateFailures):
-    """A folder with a file per item. Its name is that of the item's file, or its number and id."""
+    """A folder with a file per item, named like the item's file, or by its number and id."""
 
     def __init__(self, path: Path, suffix: str, failures: Failures) -> None:
         super().__init__(failures)

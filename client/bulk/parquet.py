@@ -15,7 +15,7 @@ from client.api import CommandError
 from client.bulk.inputs import Field, Item, mark_of
 from client.bulk.outputs import Output, atomic_file
 
-# Rows in memory at once. Rows with recordings are large.
+# Most rows in memory. Rows with recordings are large.
 _ROWS, _ROWS_OF_FILES = 1024, 8
 _SEGMENT = pa.struct(
     [("id", pa.int32()), ("start", pa.float64()), ("end", pa.float64()), ("text", pa.string())]

@@ -17,7 +17,7 @@ from client.bulk.work import Worker
 
 @dataclass(frozen=True)
 class RunContext:
-    """The objects of a run. Names of requests contain ``token``."""
+    """The objects of a run. Request ids contain ``token``."""
 
     job: Job
     source: Source
@@ -58,7 +58,7 @@ def run(job: Job) -> bool:
 
 
 async def _work(context: RunContext) -> bool:
-    """Return whether it finished. At the first interrupt, requests in flight still end; the second ends them."""
+    """Return whether it finished. The first interrupt lets requests in flight end, the second cancels them."""
     loop, pace = asyncio.get_running_loop(), Pace(context.job.at_once)
 
     def interrupt() -> None:

@@ -55,8 +55,8 @@ class Speech:
     """Sentences by language, each in phrases separated by ``|``, and limits for Whisper's transcripts of each voice.
 
     Whisper gets the ``voices``, or all. ``language`` is whether it detects the language. ``word_error`` is the largest
-    error rate of these voices together, ``voice_word_error`` that of one; words lie within ``seconds`` of where they
-    are. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
+    error rate of these voices together, ``voice_word_error`` the largest of one voice. Words lie within ``seconds`` of
+    their phrase. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
     """
 
     sentences: dict[str, list[str]] = field(default_factory=dict)

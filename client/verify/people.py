@@ -17,7 +17,7 @@ HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRAN
 _PAUSE_SECONDS = 0.6
 # Recordings per language that are sent individually.
 _CLIPS = 2
-_CLIP_WORD_ERROR = 0.1
+_CLIP_WORD_ERROR = 0.1  # largest share of words
 
 
 def clips() -> list[bytes]:
@@ -67,7 +67,7 @@ async def _one_by_one(api: Questions, model: str, known: Sequence[Recording]) ->
                 got[key] = await api.hear(model, files[at], clip.temperature)
     pairs = [[(clip, got[at, clip.temperature]) for at, clip in enumerate(each.heard[model])] for each in known]
     means = [float(np.mean([_missed_by(*pair) for pair in some])) for some in pairs]
-    # The given precision is that of the text models. Whisper's may differ.
+    # The precision option describes the text models. Whisper's may differ.
     recording, place, _ = nearest(known, "logprobs", means)
     part = "sampled" if any(clip.temperature for clip in recording.heard[model]) else ""
     rows = [at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)]

@@ -22,7 +22,7 @@ _LONGEST_PAUSE_SECONDS = 60.0
 class RefusedError(Exception):
     """The server's answer is an error or invalid.
 
-    ``missing`` if it does not serve the operation, the model or the voice.
+    ``missing`` is true if it does not serve the operation, the model or the voice.
     """
 
     def __init__(self, message: str, missing: bool = False) -> None:

@@ -13,9 +13,9 @@ from client.verify.sound import outline
 from client.verify.speech import say, voices
 from client.verify.texts import Embedded, logit, units
 
-_LEAST = 1e-6
-_CLOSEST = {"vector": 1e-9, "logit": 1e-5}
-_TEMPERATURES = ((0.0, 2), (0.01, 5))
+_LEAST_SCORE = 1e-6
+_CLOSEST = {"vector": 1e-9, "logit": 1e-5}  # smallest tolerances
+_TEMPERATURES = ((0.0, 2), (0.01, 5))  # with the number of requests at each
 # Another ONNX Runtime changes int8 by some 2e-4, and Whisper uses bfloat16 on processors that have it.
 _OF_AUDIO = {"logprob": 0.05, "logprobs": 0.015, "length": 0.15, "loudness": 3.0}
 _LIMITS = {
@@ -55,7 +55,7 @@ async def record(api: Questions, facts: Facts, precision: str) -> Facts:
 def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) -> dict[str, float]:
     """The default tolerances, or less for a model that hardly tells texts apart, such as one with random weights."""
     rows = units(vectors)
-    logits = logit(np.clip(np.array([score for row in scores for score in row]), _LEAST, 1 - _LEAST))
+    logits = logit(np.clip(np.array([score for row in scores for score in row]), _LEAST_SCORE, 1 - _LEAST_SCORE))
     apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(logits.std())}
     closer = {name: max(limit, _LIMITS[precision][name] * min(1.0, apart[name])) for name, limit in _CLOSEST.items()}
     return {**_LIMITS[precision], **closer}

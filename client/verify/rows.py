@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from client.verify.facts import Recording
 from client.verify.questions import RefusedError
 
-_LONGEST = (44, 30, 30, 12)
+_LONGEST = (44, 30, 30, 12)  # characters per column
 HEAD = ("fact", "expected", "got", "tolerance", "")
 _VERDICTS = {True: "ok", False: "FAILED", None: "not served"}
 

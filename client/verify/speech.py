@@ -14,7 +14,7 @@ from client.verify.sound import Sound, apart, joined, outline, read_wav, write_w
 from frontend.catalogue.voices import VOICES, Voice
 
 _PART = "|"
-_OUTLINE_DB = 3.0
+_OUTLINE_DB = 3.0  # largest distance of outlines
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def voices(facts: Facts) -> list[Voice]:
 
 
 async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
-    """A row for each fact about voices, and about transcripts of them."""
+    """A row for each fact about voices and about their transcripts."""
     rows: list[Row] = []
     said: dict[str, Said] = {}
 

@@ -10,15 +10,15 @@ from client.verify.facts import Facts, Ranking, Vector
 from client.verify.questions import Questions, RefusedError
 from client.verify.rows import Row, at_most, nearest, same, within
 
-_AT_ONCE = 16
-_LENGTH_LIMIT = 1e-3
-_COMPANY_LIMIT = 1e-4
+_AT_ONCE = 16  # texts per request
+_LENGTH_LIMIT = 1e-3  # tolerance of a vector's length
+_COMPANY_LIMIT = 1e-4  # largest difference of a text alone and in a batch
 # Tolerances of recorded vectors (1 - cosine) and scores (logits) for servers of another precision. The int8 of an
 # export is at most 1e-3 from fp32.
 _OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
 # Largest rounding error of scores, which have six decimals.
 _ROUNDED = 5e-7
-_WIDEST = "int8"
+_WIDEST = "int8"  # the precision with the largest tolerances
 
 
 class Embedded:
