@@ -53,7 +53,7 @@ async def deliver(
         # A body that HTTP does not allow here would corrupt the connection's next answer.
         if must_be_empty_body(request.method, status):
             body = b""
-        # Release what produced the answer.
+        # Release the resources of the work before the caller reads.
         request[MEMORY_RESERVATION].closing.close()
         request[MEMORY_RESERVATION].resize(len(body))
         cut = max(0, len(body) - 1) // _PIECE * _PIECE

@@ -15,12 +15,12 @@ from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
 from frontend.processes.shared_memory import SharedBytes
 
-_LONGEST_FIELD = 64 * 1024
-_LONGEST_BOUNDARY = 70
+_LONGEST_FIELD = 64 * 1024  # bytes
+_LONGEST_BOUNDARY = 70  # characters, by RFC 2046
 # Most bytes before the content of the first part: a preamble and the part's head.
 _LONGEST_START = 64 * 1024
 _MOST_PARTS = 64
-_OVERHEAD = 1024 * 1024
+_OVERHEAD = 1024 * 1024  # most bytes of a body in addition to the file
 _ANY_BYTES = "latin-1"
 _MALFORMED = "the multipart body is malformed"
 

@@ -23,7 +23,7 @@ Parsed = TypeVar("Parsed")
 # Builds a request from a JSON object and the served models, or raises an ApiError. Processes import it by name.
 Converts = Callable[[Mapping[str, Any], Served], Parsed]
 
-_DEEPEST = 32
+_DEEPEST = 32  # levels
 # Bytes. The worst body of this length takes a few milliseconds to parse.
 INLINE_BYTES = 32 * 1024
 # Memory per byte of body: a text with one non-Latin character takes four bytes per character.

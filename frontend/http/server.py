@@ -47,7 +47,7 @@ def _allow_files() -> None:
 
 
 def freeze_objects() -> None:
-    """Freeze all objects made so far, so that garbage collection does not block the event loop for long."""
+    """Freeze all objects made so far, so that garbage collection blocks the event loop only briefly."""
     gc.collect()
     gc.freeze()
 
