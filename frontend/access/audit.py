@@ -16,12 +16,12 @@ from frontend.access.paging import Page, fetch_page
 from frontend.database.tables import AUDIT
 
 ADMIN_KEY, COMMAND_LINE = "admin key", "command line"
-_LONGEST_ORIGIN = 128
+_LONGEST_ORIGIN = 128  # characters
 
 
 @dataclass(frozen=True)
 class Actor:
-    """The author of a change. ``origin`` is a network address for the admin key, else the user of the process."""
+    """The author of a change. ``origin`` is a network address for the admin key, otherwise the user of the process."""
 
     kind: str
     origin: str

@@ -100,14 +100,14 @@ class RedisCounters:
         self._sending: asyncio.Task[list[list[int]]] | None = None
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        """As in memory. Raises ``OSError`` or ``TimeoutError`` if Redis does not answer."""
+        """As ``MemoryCounters.take``. Raises ``OSError`` or ``TimeoutError`` if Redis does not answer."""
         place = len(self._batch)
         self._batch.append(limits)
         if place == 0:
             self._sending = start_detached(self._send_after(self._sending))
             self._sending.add_done_callback(forget_outcome)
         assert self._sending is not None
-        # A disconnect must not cancel the others' answer.
+        # A disconnect must not cancel the answer of other requests.
         passed, elapsed, *pairs = (await asyncio.shield(self._sending))[place]
         found = zip(limits, pairs[::2], pairs[1::2], strict=True)
         counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in found]

@@ -10,7 +10,7 @@ from frontend.access.caller import Caller, refuse
 from frontend.access.jwks import Jwks
 
 _REQUIRED = ["exp", "iat", "sub", "aud", "iss"]
-_LONGEST_SUBJECT = 128
+_LONGEST_SUBJECT = 128  # characters
 # The last second of the year 9999. Most libraries cannot represent a later time.
 _LAST_SECOND = 253_402_300_799
 _WRONG = "the token is missing, invalid or expired"

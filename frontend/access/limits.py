@@ -47,7 +47,7 @@ class SharedCounters:
                 return await self._shared.take(limits)
             except REDIS_AWAY as error:
                 self._note(error)
-        # Reads still get an answer.
+        # Reading the limits works during an outage too.
         if self._refuse and any(limit.amount for limit in limits):
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
         return await self._local.take([self._share(limit) for limit in limits])

@@ -64,7 +64,7 @@ def alive() -> list[sa.ColumnElement[bool]]:
 
 
 def end(row: Any) -> int | None:
-    """The expiry of a secret or of its key, the earlier one, in seconds since 1970."""
+    """The expiry of a secret or of its key, whichever is earlier, in seconds since 1970."""
     ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
     return min(ends, default=None)
 

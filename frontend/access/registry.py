@@ -24,7 +24,7 @@ from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 ROTATION_OVERLAP_SECONDS = 86_400
 # The longest lifetime of a key or an old secret: a hundred years.
 LONGEST_SECONDS = 100 * 365 * 86_400
-# The shortest time between two updates of a secret's time of use.
+# The shortest time between two updates of the time at which a secret was last used.
 _USED_SECONDS = 60
 
 
@@ -33,7 +33,7 @@ def _now() -> int:
 
 
 class Registry:
-    """Keys and organisations behind one engine. Any secret of a key, or the prefix of one, identifies the key.
+    """Keys and organisations in one database. Any secret of a key, or the prefix of a secret, identifies the key.
 
     Changes go to the audit log, under the user of this process or the ``acting`` one.
     """
@@ -119,7 +119,7 @@ class Registry:
             return {row.digest: _caller(row) for row in rows}
 
     async def note_used(self, digests: Collection[str]) -> None:
-        """Write the time of use of keys. It skips rows that another transaction has locked."""
+        """Write that keys were used now. It skips rows that another transaction has locked."""
         now = _now()
         old = or_(SECRETS.c.last_used_at.is_(None), SECRETS.c.last_used_at <= now - _USED_SECONDS)
         due = select(SECRETS.c.digest).where(SECRETS.c.digest.in_(digests), old).with_for_update(skip_locked=True)
