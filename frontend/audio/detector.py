@@ -1,4 +1,4 @@
-"""Where somebody speaks: Silero's voice detector (MIT), run through ONNX Runtime.
+"""Finds speech with Silero's voice detector (MIT), which ONNX Runtime runs.
 
 The detector has a state. Its variant for sequences processes many frames per run, in a quarter of the time. Almost
 constant audio is no speech and is skipped.
@@ -13,8 +13,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-FRAME = 512
-_CONTEXT = 64
+FRAME = 512  # samples
+_CONTEXT = 64  # samples before a frame
 _STATE = 128
 # Frames per run that fit into a processor's caches.
 _AT_ONCE = 64

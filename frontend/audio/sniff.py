@@ -32,7 +32,7 @@ _FOREIGN_BRANDS = {
 _PADDING = (b"free", b"skip", b"wide")
 # First boxes of files without a brand, which are old QuickTime files.
 _UNBRANDED = (b"moov", b"mdat", b"pnot")
-_SURE = 0.2
+_SURE = 0.2  # puremagic's confidence
 # puremagic's matches for runs of equal bytes and for raw samples.
 _NOISE = {".xxx", ".sub", ".sndr", ""}
 

@@ -61,7 +61,7 @@ class TextTokenizer:
         return _Frame(ids[: sequences.index(0)], ids[last_end:], ids[first_end:last_start] if last else [])
 
     def _encode(self, texts: list[str], limit: int) -> list[list[int]]:
-        """Ids of each text without special tokens; of one with more than ``limit`` at least so many."""
+        """Ids of each text without special tokens; at least ``limit`` ids of a text that has more."""
         found: list[list[int]] = [[] for _ in texts]
         unread = {place: _parts(text) for place, text in enumerate(texts)}
         while unread:
