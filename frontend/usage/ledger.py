@@ -31,7 +31,7 @@ class IdempotencyWindow:
 
 @dataclass
 class _Charge:
-    """A charge of a request: the number of ``answers`` that it paid for, and the price of the dearest one.
+    """A charge of a request: the number of ``answers`` that it paid for, and the price of the dearest.
 
     ``number`` counts the charges of one request.
     """

@@ -42,7 +42,7 @@ _KEPT_SECONDS = 30 * _DAY
 _PRUNED_AT_ONCE = 5_000
 # The largest balance, in micro-CHF. Sums of it fit a database's integers.
 _MOST_IN_A_WALLET = 10**15
-# Reports at once. A report may take long, and charges and wallets need connections meanwhile.
+# Most reports in parallel. A report may take long, and charges and wallets need connections meanwhile.
 _REPORTS_AT_ONCE = 2
 # The columns to group consumption by.
 GROUPS = ("day", "operation", "model", "key", "org")
@@ -114,14 +114,14 @@ class UsageQueries:
         return acting
 
     def asked_by(self, asker: str) -> "UsageQueries":
-        """A copy whose reports count as those of ``asker``."""
+        """A copy whose reports count as reports of ``asker``."""
         asked = copy.copy(self)
         asked._asker = asker
         return asked
 
     @asynccontextmanager
     async def _report(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for a report. An asker makes one at a time, so that many of them delay no other asker."""
+        """A connection for a report. An asker gets one at a time, so that many reports delay no other asker."""
         lock = self._asker_locks.setdefault(self._asker, asyncio.Lock())
         async with lock, self._reports, self._reader.connect() as connection:
             yield connection
@@ -135,7 +135,7 @@ class UsageQueries:
             raise RegistryError("a top-up must be more than nothing", "amount")
         row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
         async with self._engine.begin() as connection:
-            # The lock makes two top-ups at once wait for each other.
+            # The lock makes simultaneous top-ups wait for each other.
             await _check_org(connection, org, locks=True)
             known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
             same = (await connection.execute(known)).one_or_none()
@@ -163,7 +163,7 @@ class UsageQueries:
         return (await self.balances([org])).get(org)
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
-        """The balances in micro-CHF of all wallets, or of those of ``orgs``, by organisation."""
+        """The balances in micro-CHF of all wallets, or of the wallets of ``orgs``, by organisation."""
         query = sa.select(WALLETS.c.org, _BALANCE).order_by(WALLETS.c.org)
         if orgs is not None:
             query = query.where(WALLETS.c.org.in_(orgs))

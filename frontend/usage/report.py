@@ -12,13 +12,13 @@ from frontend.usage.queries import GROUPS, KeyName, UsageFilter, UsageQueries, U
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 # The columns of each group. Quantities in different units are not added up.
 _TOTALS = ("requests", "audio_seconds", "characters", "tokens", "amount")
-# These distinguish keys of one name; the prefix is that of the newest secret.
+# Columns that distinguish keys of one name. The prefix belongs to the newest secret.
 _OF_A_KEY = ("key_id", "key_prefix")
 # The number of days over which spending is averaged.
 _BURN_DAYS, _DAY_SECONDS = 7, 86_400
 # First characters of cells that a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Those of RFC 4180, and the semicolon, which separates cells in some countries.
+# The characters of RFC 4180, and the semicolon, which separates cells in some countries.
 _QUOTED = frozenset(',;"\r\n')
 
 

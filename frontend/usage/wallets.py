@@ -157,7 +157,7 @@ class Wallets:
             except DATABASE_FAILURES:
                 if self._closing:
                     return
-                # This may have been committed: end what it may have reserved before the next try.
+                # The transaction may be committed: end its reservations before the next try.
                 pending.requests[:0], pending.released[:0] = requests, released
                 uncertain = [request.id for request in requests]
                 await asyncio.sleep(_RETRY_SECONDS)
