@@ -99,7 +99,7 @@ class Discovery:
         task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> list[Place]:
-        """The pool's places, from the settings or its file; the last ones if the file cannot be read."""
+        """The pool's places, from the settings or its file; the previous ones if the file cannot be read."""
         try:
             places = await asyncio.to_thread(self._pool.read) if self._pool.file else self._places
         except (OSError, ValueError) as error:
@@ -109,7 +109,7 @@ class Discovery:
         return places
 
     async def _resolve(self, place: Place) -> _Answer:
-        """The addresses of a place; the last ones if DNS fails or has just become empty."""
+        """The addresses of a place; the previous ones if DNS fails or has just become empty."""
         last = self._answers.get(place, _Answer())
         try:
             addresses = await self._resolver.addresses(place.host)
@@ -122,7 +122,7 @@ class Discovery:
         return _Answer(addresses)
 
     def _note_failure(self, what: str, details: str) -> None:
-        """Log a failure once until it is over."""
+        """Log a failure, once until ``what`` works again."""
         if what not in self._failing:
             self._failing.add(what)
             fields = {"pool": self._pool.name, "source": what, "details": details}

@@ -130,7 +130,7 @@ class Dispatcher:
         """Queue a call of ``cost``, send it and return the named outputs.
 
         ``inputs`` is called when the call is sent, because waiting calls should hold no arrays. Raises ``Busy`` if the
-        call is refused, and what ``InferenceServer.infer`` raises.
+        call is refused, and the errors of ``InferenceServer.infer``.
         """
 
         async def call(name: str) -> Outputs:

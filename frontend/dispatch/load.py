@@ -96,7 +96,7 @@ class ModelLoad:
 
 
 class TritonLoad:
-    """All models of one Triton, which is ``near`` where it is in this frontend's zone."""
+    """All models of one Triton."""
 
     def __init__(self, models: Iterable[str], idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds

@@ -61,7 +61,7 @@ class Sender:
         return sent
 
     def leave(self, model: ModelCalls, call: Call) -> None:
-        """Remove a call that has ended or was abandoned, and send what then fits."""
+        """Remove a call that has ended or was abandoned, and send the calls that then fit."""
         self._waiting.pop(call, None)
         if call.backend:
             calls_in_flight(call.backend, model.name, _TIERS[call.priority]).dec()

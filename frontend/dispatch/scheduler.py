@@ -141,7 +141,7 @@ class Scheduler:
         self._passed += calls
 
     def next_change(self, now: float) -> float:
-        """The time at which slots kept for a floor come free by themselves; infinity if there are none."""
+        """The time at which slots kept for a floor become free for others; infinity if there are none."""
         hold = self._rules.hold_seconds
         return min((self._seen[owner] + hold for owner in self._owners_below_floor(now)), default=math.inf)
 

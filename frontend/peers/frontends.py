@@ -1,4 +1,4 @@
-"""Frontends share Tritons: they exchange the models in use, and a lock to reload a dead model.
+"""Frontends share Tritons: they exchange the models that they use, and locks to reload dead models.
 
 Without Redis, the number of frontends is a setting, and each waits for a random time before a reload.
 """
@@ -43,18 +43,18 @@ for i = 1, #all, 2 do
 end
 return living
 """
-# A lock of a killed frontend ends after this.
+# The lock of a killed frontend ends after this time.
 _LEASE_SECONDS = 10.0
 # Without Redis, frontends stagger their reloads by up to this many seconds.
 _STAGGER_SECONDS = 2.0
 
-# What a heartbeat says: the work of an execution by model in use; 0 if it was not measured. Bulk work is no use.
+# The content of a heartbeat: the work of an execution by model in use (not for bulk); 0 if it was not measured.
 Snapshot = Mapping[str, float]
 
 
 @dataclass(frozen=True)
 class Share:
-    """This frontend's share of a model's bound, from 0 to 1; with 0, one call may be in flight.
+    """``fraction`` of a model's bound, from 0 to 1, is this frontend's; with 0, one call may be in flight.
 
     It is frontend ``number`` (from 0) of ``count``. ``is_used_elsewhere``: others have calls other than bulk work.
     ``batch`` is the batch work that another frontend measured, if any.
@@ -98,7 +98,7 @@ class SharedFrontends:
 
     ``changed`` is called after each heartbeat. The frontends that use a model have equal shares of it. All frontends
     share an unused model, for bulk work. A frontend that starts to use a model has one call in flight until the others
-    know, so that shares never overlap. While Redis is away, the last shares stay; without any, it takes all.
+    know, so that shares never overlap. While Redis is away, the last shares stay; a frontend without any takes all.
     """
 
     def __init__(self, url: str, snapshot: Callable[[], Snapshot], changed: Callable[[], None]) -> None:

@@ -29,7 +29,7 @@ Changed = Callable[[str, str, Capacity | None, int], None]
 
 
 class Backend:
-    """One server under probes. It calls ``changed(model, backend, capacity, cap)``; capacity is None if it is out.
+    """One server under probes. It calls ``changed(model, backend, capacity, cap)``; without capacity, calls stop.
 
     ``models`` gives the most calls in flight by model, 0 for no cap. ``count`` returns the number of all servers.
     A model gets calls after it passes its trial, if ``trials`` has one.
@@ -157,7 +157,7 @@ class Backend:
             for model in await self._server.broken_models(idle):
                 self._note_death(model)
         except BadGateway:
-            # The probes handle a server that is away.
+            # The probes handle an unreachable server.
             return
 
     def state(self, model: str) -> State:

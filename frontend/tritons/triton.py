@@ -124,7 +124,7 @@ class Triton:
         await self.infer(model, trial.inputs, trial.outputs, _TRIAL_SECONDS)
 
     async def broken_models(self, models: Sequence[str]) -> set[str]:
-        """The ``models`` whose process has died or whose last load has failed. An empty call tests a process.
+        """The ``models`` with a dead process or a failed last load. An empty call tests a process.
 
         Models that are unloaded, loading or unloading are left out.
         """
