@@ -78,7 +78,7 @@ class Served:
         return replace(self, aliases=Aliases())
 
     def ids(self, operation: str | None = None) -> tuple[str, ...]:
-        """The ids of all models, or of those of one operation."""
+        """The ids of all models, or of the models of one operation."""
         return tuple(model.id for model in self.models if operation in (None, model.operation))
 
     def model_names(self, operation: str | None = None) -> dict[str, str]:

@@ -35,7 +35,7 @@ _BYTES_PER_CHARACTER = 4000
 class LengthLimit:
     """Limits the audio of one request to ``most`` seconds, because spoken numbers are five times as long as words.
 
-    ``param`` is the parameter with the text. ``reserve`` gets the bytes beyond the ``expected`` ones.
+    ``param`` is the parameter with the text. ``reserve`` reserves the bytes beyond the ``expected`` ones.
     """
 
     def __init__(

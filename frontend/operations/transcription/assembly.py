@@ -16,7 +16,7 @@ WORDS = ("word_start", "word_end", "word_text", "word_probability")
 _PAUSE = 0.6
 _CLOSING = "\"'”’»)]"
 _SENTENCE_ENDS = ("?", "!", "。", "？", "！", "…")
-# Seconds. A speaker pauses this long after a sentence, but not after most abbreviations.
+# Seconds. A speaker pauses for this time after a sentence, but not after most abbreviations.
 _BREATH = 0.1
 # Languages written without spaces between words.
 _UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})

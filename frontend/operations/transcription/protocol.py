@@ -15,7 +15,7 @@ from frontend.http.form import Form, Shape
 from frontend.operations.transcription.languages import CODES, iso_code
 from frontend.processes.shared_memory import SharedBytes
 
-LARGEST_FILE = 25 * 1024 * 1024
+LARGEST_FILE = 25 * 1024 * 1024  # bytes
 MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
