@@ -76,7 +76,7 @@ def _errors() -> str:
 
 
 def guide(settings: Settings) -> str:
-    """The guide as Markdown, with the served models, limits and prices. ``$QUARTET_URL`` stands for the address."""
+    """The guide as Markdown, with the served models, limits and prices. ``$QUARTET_URL`` is the address."""
     served = {operation: ids for operation in _DOES if (ids := settings.served.ids(operation))}
     values: Mapping[str, str] = {
         **{operation: f"`{ids[0]}`" for operation, ids in served.items()},

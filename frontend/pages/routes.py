@@ -1,4 +1,4 @@
-"""All routes except those of the operations."""
+"""All routes except the operations' routes."""
 
 from aiohttp import web
 

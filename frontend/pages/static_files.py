@@ -12,7 +12,7 @@ from frontend.middleware.ports import is_answered
 
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
-# Shared parts of pages. A comment in a page names where each goes.
+# Shared parts of pages. A comment in a page marks the place of each.
 _HEAD, _HEADER, _SIGN_IN = (
     (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in")
 )

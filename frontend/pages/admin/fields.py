@@ -23,7 +23,7 @@ from frontend.usage.queries import UsageQueries
 PAGE = ("limit", "after", "order")
 # Most rows per page, which take a few milliseconds to render.
 _MOST_ROWS = 500
-_LONGEST_NUMBER = 12
+_LONGEST_NUMBER = 12  # digits
 
 
 def _as_dict(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
