@@ -110,7 +110,7 @@ def main() -> int:
             return int(importlib.import_module("client.__main__").main())
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
-        # The parent of the workers runs as long as they do, so it imports nothing else.
+        # The parent stays in memory with its workers, so it imports nothing else.
         return _serve() if sys.argv[1:] == ["serve"] else _run()
     except SettingsError as error:
         print(error, file=sys.stderr)

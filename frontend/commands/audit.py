@@ -17,7 +17,7 @@ from frontend.commands.tables import columns
 from frontend.commands.usage import day, name
 from frontend.usage.report import beginning
 
-_USUAL_LIMIT = 50
+_USUAL_LIMIT = 50  # changes
 
 
 def add_parsers(commands: Any) -> None:

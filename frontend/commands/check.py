@@ -21,8 +21,8 @@ from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
 from frontend.operations.transcription.pipeline import Abilities
 
-_PROBLEMS = 2
-# What the readers of a model's files raise for missing or damaged files.
+_PROBLEMS = 2  # exit status
+# Errors that the readers of a model's files raise for missing or damaged files.
 _BAD_FILES = (OSError, ValueError, KeyError, TypeError)
 
 

@@ -19,7 +19,7 @@ from frontend.discovery.resolver import Resolver, Unresolved
 from frontend.errors import BadGateway
 from frontend.tritons.triton import Triton
 
-_SECONDS = 5.0
+_SECONDS = 5.0  # timeout of a service
 
 
 class _LackingError(Exception):

@@ -33,7 +33,7 @@ _RETRYABLE = ("limit", "balance", "queue")
 
 @web.middleware
 async def request_id_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Outermost: name the request, and write its access line when it ends, with or without an answer."""
+    """Give the request its id, and write its access line when it ends, with or without an answer."""
     given = request.headers.get(HEADER, "")
     name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
     request_id.set(name)

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from frontend.observe.logs import log
 from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
-# Short enough for percentiles over minutes, and little work for an idle frontend.
+# Pause between measurements: enough of them for percentiles over minutes, and little work for an idle frontend.
 _MEASURED_SECONDS = 0.2
 _Result = TypeVar("_Result")
 

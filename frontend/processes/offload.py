@@ -48,7 +48,7 @@ class Offload:
     counted under ``name`` if it ended before its last task. The first task starts the processes.
     """
 
-    # Seconds that an abandoned task may go on. A new process costs about as much as the rest of most tasks.
+    # Seconds that an abandoned task may continue. A new process costs about as much as the rest of most tasks.
     grace = 1.0
 
     def __init__(

@@ -35,7 +35,7 @@ class Descriptors:
 
 @dataclass(frozen=True)
 class Start:
-    """What a worker receives at its start."""
+    """The start parameters of a worker."""
 
     settings: Settings
     descriptors: Descriptors

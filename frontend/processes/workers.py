@@ -20,12 +20,12 @@ from frontend.processes.renewal import Renewal
 from frontend.processes.sockets import bind
 from frontend.processes.worker import Descriptors, SharedStatus, Worker, WorkerCounts, reap_orphans
 
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.25  # between checks of the workers
 # Time to end for a worker that never accepted, and for all after a second signal.
 _SOON_SECONDS = 5.0
 # Exit status of a worker that cannot start.
 CANNOT_START = 2
-# A shell adds the signal's number to this.
+# Exit status, less the signal's number, of a process that a signal ended.
 _ENDED_BY = 128
 
 
@@ -71,7 +71,7 @@ class Workers:
             for descriptor in (alive, self._started, started, self._status.descriptor):
                 closing.callback(os.close, descriptor)
             closing.callback(self._close_sockets)
-            # The end of this pipe tells the workers, in case a signal does not reach them.
+            # The workers notice the end of this pipe, in case a signal does not reach them.
             closing.callback(os.close, parent)
             return self._watch()
 
