@@ -71,8 +71,8 @@ class ParquetRows:
     def _rows(self, path: Path, group: int) -> Iterator[dict[str, Any]]:
         with self._open(path) as file:
             columns = sorted({self._field.name, "id"} & set(file.schema_arrow.names))
-            held = _ROWS_OF_FILES if self._field.is_file else _ROWS
-            for batch in file.iter_batches(held, row_groups=[group], columns=columns):
+            size = _ROWS_OF_FILES if self._field.is_file else _ROWS
+            for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                 yield from batch.to_pylist()
 
 

@@ -109,8 +109,8 @@ class RedisCounters:
         assert self._sending is not None
         # A disconnect must not cancel the answer of other requests.
         passed, elapsed, *pairs = (await asyncio.shield(self._sending))[place]
-        found = zip(limits, pairs[::2], pairs[1::2], strict=True)
-        counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in found]
+        read = zip(limits, pairs[::2], pairs[1::2], strict=True)
+        counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in read]
         return bool(passed), [count.plus_one() for count in counts] if passed else counts
 
     async def _send_after(self, before: asyncio.Task[list[list[int]]] | None) -> list[list[int]]:

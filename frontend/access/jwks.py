@@ -79,8 +79,8 @@ class Jwks:
 
     async def find(self, kid: object) -> jwt.PyJWK | None:
         """The key with this id, or the only key if the token names none. An unknown id causes a refresh."""
-        if found := self._lookup(kid):
-            return found
+        if key := self._lookup(kid):
+            return key
         async with self._trying:
             if not self._lookup(kid) and time.monotonic() - self._tried_at > _COOLDOWN_SECONDS:
                 await self._read()

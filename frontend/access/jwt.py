@@ -56,9 +56,9 @@ class Tokens:
         return claims
 
     async def _key(self, header: dict[str, Any]) -> tuple[jwt.PyJWK | str, str]:
-        found = await self._jwks.find(header.get("kid")) if self._jwks is not None else None
-        if found is not None:
-            return found, found.algorithm_name
+        key = await self._jwks.find(header.get("kid")) if self._jwks is not None else None
+        if key is not None:
+            return key, key.algorithm_name
         if self._secret:
             return self._secret, "HS256"
         raise jwt.InvalidKeyError("no key fits")

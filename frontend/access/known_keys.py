@@ -80,13 +80,13 @@ class KnownKeys:
     async def _look_up(self, digest: str) -> _Known:
         try:
             async with asyncio.timeout(_LOOKUP_SECONDS):
-                found = await self._registry.find([digest])
+                callers = await self._registry.find([digest])
         except DATABASE_FAILURES as error:
             self._outage.note(error)
             raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
-        if digest not in found:
+        if digest not in callers:
             raise refuse(_WRONG)
-        return self._known.setdefault(digest, _Known(found[digest], time.monotonic()))
+        return self._known.setdefault(digest, _Known(callers[digest], time.monotonic()))
 
     async def _refresh(self) -> None:
         oldest = time.monotonic() - _IDLE_SECONDS
@@ -96,11 +96,11 @@ class KnownKeys:
             digests = list(self._known)
             async with asyncio.timeout(_REREAD_SECONDS):
                 for start in range(0, len(digests), _BATCH):
-                    some = digests[start : start + _BATCH]
-                    found = await self._registry.find(some)
-                    for digest in some:
-                        if digest in found:
-                            self._known[digest].caller = found[digest]
+                    batch = digests[start : start + _BATCH]
+                    callers = await self._registry.find(batch)
+                    for digest in batch:
+                        if digest in callers:
+                            self._known[digest].caller = callers[digest]
                         else:
                             del self._known[digest]
 

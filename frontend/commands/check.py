@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _exports(settings: Settings) -> Iterator[str]:
     """The precision in which each Triton model was exported, and the skipped ones with the reason."""
-    found = read_exports(settings.model_repository, settings.served.triton_models)
-    lines = columns([(model, export.way or "exported in a way that is not known") for model, export in found.items()])
-    for line, export in zip(lines, found.values(), strict=True):
+    exports = read_exports(settings.model_repository, settings.served.triton_models)
+    lines = columns([(model, export.way or "exported in a way that is not known") for model, export in exports.items()])
+    for line, export in zip(lines, exports.values(), strict=True):
         yield line
         yield from (f"  skipped {each}" for each in export.skipped)
 

@@ -111,8 +111,8 @@ class Settings(Fields):
     @cached_property
     def operations(self) -> tuple[str, ...]:
         """The operations with endpoints."""
-        found = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
-        return tuple(dict.fromkeys(found))
+        operations = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
+        return tuple(dict.fromkeys(operations))
 
     @cached_property
     def allowed_origins(self) -> frozenset[str]:

@@ -78,14 +78,14 @@ class Dispatcher:
         if name not in self._backends:
             self._admission.forget(name)
 
-    def add_local_queue(self, name: str, places: int) -> ModelQueue:
-        """Add a queue for local workers with ``places`` slots. One key gets at most half of them."""
+    def add_local_queue(self, name: str, slots: int) -> ModelQueue:
+        """Add a queue for local workers with this number of ``slots``. One key gets at most half of them."""
         admission = Admission(dataclasses.replace(self._rules, key_share=_KEY_SHARE))
         calls = admission.models[name] = ModelCalls(name, admission.rules, {})
-        load = admission.triton(name, {name: places}).models[name]
-        load.capacity, load.cap, load.takes_calls = Capacity(places), places, True
+        load = admission.triton(name, {name: slots}).models[name]
+        load.capacity, load.cap, load.takes_calls = Capacity(slots), slots, True
         calls.configure()
-        IN_FLIGHT_BOUND.labels(name, name).set(places)
+        IN_FLIGHT_BOUND.labels(name, name).set(slots)
         self._queues[name] = ModelQueue(calls, Sender(admission), self._bounds)
         return self._queues[name]
 

@@ -76,13 +76,13 @@ def integer_between(values: Mapping[str, Any], name: str, least: int, most: int)
     return _integer(values, name, least, most, f"an integer from {least} to {most}")
 
 
-def _integer(values: Mapping[str, Any], name: str, least: int, most: float, what: str) -> int | None:
+def _integer(values: Mapping[str, Any], name: str, least: int, most: float, expected: str) -> int | None:
     value = values.get(name)
     if value is None or value == "":
         return None
     # In Python, JSON's true is an int.
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InvalidRequest(f"{name} must be {what}", param=name)
+        raise InvalidRequest(f"{name} must be {expected}", param=name)
     return value
 
 

@@ -28,7 +28,7 @@ async def account(request: web.Request) -> web.Response:
     balance = spent = None
     if caller.org is not None and (balance := await queries.balance(caller.org)) is not None:
         spent = await spent_a_day(queries, caller.org, time.time())
-    limits = await request.app[LIMITER].look(caller)
+    limits = await request.app[LIMITER].usage(caller)
     # Mobile apps use tokens, not keys.
     operations = request.app[SETTINGS].operations
     hidden = {each.limit for each in ENDPOINTS if auth_of(each.path) != API_KEY or each.operation not in operations}

@@ -92,7 +92,7 @@ def guide(settings: Settings) -> str:
         "most_documents": f"{MOST_DOCUMENTS}",
     }
     text = _SECTION.sub(lambda section: section[2] if section[1] in served else "", _TEXT)
-    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def rendered(text: str) -> tuple[str, str]:

@@ -158,11 +158,11 @@ class SharedFrontends:
         lock = self.redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
         try:
             with redis_call("locks"):
-                mine = bool(await lock.acquire(blocking=False))
+                has_lock = bool(await lock.acquire(blocking=False))
         except REDIS_AWAY:
             yield True
             return
-        if not mine:
+        if not has_lock:
             yield False
             return
         keeping = Repeating(_LEASE_SECONDS / 3, lambda: _prolong(lock))

@@ -47,7 +47,7 @@ class Backend:
     ) -> None:
         self.name, self._server = name, server
         self._models, self._changed, self._trials, self._count = models, changed, trials, count
-        self._in: set[str] = set()
+        self._serving: set[str] = set()
         self._metrics = BackendMetrics(pool_of(name), models)
         self._running: Counter[str] = Counter()
         self._leaving, self._idle = False, asyncio.Event()
@@ -162,7 +162,7 @@ class Backend:
 
     def state(self, model: str) -> State:
         """The state of a model on this backend."""
-        if model in self._in:
+        if model in self._serving:
             return State.READY
         if model in self._reloads:
             return State.LOADING
@@ -223,9 +223,9 @@ class Backend:
 
     def _publish(self, model: str) -> None:
         capacity = self._capacity[model] if model in self._fit else None
-        if (model in self._in) is (capacity is not None):
+        if (model in self._serving) is (capacity is not None):
             return
-        (self._in.discard if capacity is None else self._in.add)(model)
+        (self._serving.discard if capacity is None else self._serving.add)(model)
         self.show(model, 0)
         level = logging.WARNING if capacity is None else logging.INFO
         fields = {"backend": self.name, "model": model, "is_in": capacity is not None}

@@ -192,12 +192,12 @@ class UsageQueries:
         deleted = 0
         while True:
             async with self._engine.begin() as connection:
-                some = await connection.execute(sa.delete(USAGE_EVENTS).where(USAGE_EVENTS.c.id.in_(old)))
-                if not some.rowcount:
+                result = await connection.execute(sa.delete(USAGE_EVENTS).where(USAGE_EVENTS.c.id.in_(old)))
+                if not result.rowcount:
                     return deleted
                 if not deleted:
                     await audit.note(connection, self._actor, "usage.prune", "", before=before)
-            deleted += some.rowcount
+            deleted += result.rowcount
 
     async def usage(self, scope: UsageFilter, by: Sequence[str], most: int | None = None) -> list[UsageTotal]:
         """Consumption grouped by some of ``GROUPS``, sorted. Raises ``RegistryError`` for over ``most`` groups."""

@@ -51,11 +51,11 @@ def assemble(prepared: Prepared, answers: Sequence[Arrays], request: Transcripti
 
 def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
     """Words with times rounded to 2 digits and probabilities to 4, as answers show them."""
-    found = []
+    words = []
     for start, end, text, probability in zip(*(arrays[name].reshape(-1).tolist() for name in WORDS), strict=True):
         first, last = window.times_of_file(start, end)
-        found.append(Word(round(first, 2), round(last, 2), text.decode("utf-8", "replace"), round(probability, 4)))
-    return found
+        words.append(Word(round(first, 2), round(last, 2), text.decode("utf-8", "replace"), round(probability, 4)))
+    return words
 
 
 def _sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:

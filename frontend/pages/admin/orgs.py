@@ -25,10 +25,10 @@ def _org(org: str, limit: int | None) -> dict[str, Any]:
 async def list_orgs(request: web.Request) -> web.Response:
     """List organisations. ``balance`` is null without a wallet."""
     search, requested = name(request.query, "search"), page(request)
-    found = await registry(request).orgs(search or "", requested)
-    amounts = await usage_queries(request).balances([org for org, _, _ in found])
+    orgs = await registry(request).orgs(search or "", requested)
+    amounts = await usage_queries(request).balances([org for org, _, _ in orgs])
     balances = {org: to_chf(amount) for org, amount in amounts.items()}
-    entries = [{**_org(org, limit), "keys": keys, "balance": balances.get(org)} for org, limit, keys in found]
+    entries = [{**_org(org, limit), "keys": keys, "balance": balances.get(org)} for org, limit, keys in orgs]
     return rows(requested, entries)
 
 
@@ -51,10 +51,10 @@ async def change_org(request: web.Request) -> web.Response:
 
 
 async def list_top_ups(request: web.Request) -> web.Response:
-    """List the credits of a wallet, newest first."""
+    """List the top-ups of a wallet, newest first."""
     requested = page(request, "desc")
-    found = await usage_queries(request).top_ups(in_path(request, "name"), requested)
-    entries = [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found]
+    top_ups = await usage_queries(request).top_ups(in_path(request, "name"), requested)
+    entries = [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in top_ups]
     return rows(requested, entries)
 
 
