@@ -72,16 +72,16 @@ class Field:
 
 
 class Source(Protocol):
-    """``count`` items; ``mark`` changes when they do."""
+    """``count`` items; ``fingerprint`` changes when they do."""
 
     count: int
-    mark: str
+    fingerprint: str
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
         """Items from ``first`` on: ``count`` of them, or all."""
 
 
-def mark_of(path: Path) -> str:
+def fingerprint_of(path: Path) -> str:
     """A value that changes if the file is replaced or written."""
     status = path.stat()
     return f"{status.st_size} {status.st_mtime_ns}"
@@ -100,7 +100,7 @@ class Folder:
             status = entry.stat()
             self.count, size = self.count + 1, size + status.st_size
             newest = max(newest, status.st_mtime_ns)
-        self.mark = f"{self.count} {size} {newest}"
+        self.fingerprint = f"{self.count} {size} {newest}"
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
         end = self.count if count is None else first + count
@@ -124,7 +124,7 @@ class Lines:
         self._path, self._field = path, field
         # Offsets of lines whose number is a multiple of INDEXED.
         self._index = array("Q")
-        self.count, self.mark, start = 0, mark_of(path), 0
+        self.count, self.fingerprint, start = 0, fingerprint_of(path), 0
         with path.open("rb") as file:
             for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
                 if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):

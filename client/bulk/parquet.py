@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from client.api import CommandError
-from client.bulk.inputs import Field, Item, mark_of
+from client.bulk.inputs import Field, Item, fingerprint_of
 from client.bulk.outputs import Output, atomic_file
 
 # Most rows in memory. Rows with recordings are large.
@@ -40,7 +40,7 @@ class ParquetRows:
     def __init__(self, path: Path, field: Field) -> None:
         self._field = field
         paths = sorted(filter(Path.is_file, path.glob("*.parquet"))) if path.is_dir() else [path]
-        self.mark, self.count = " ".join(mark_of(file) for file in paths), 0
+        self.fingerprint, self.count = " ".join(fingerprint_of(file) for file in paths), 0
         # The row groups of all files: path, place in it, number of the first row, and rows.
         self._groups: list[tuple[Path, int, int, int]] = []
         for path in paths:

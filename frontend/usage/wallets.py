@@ -24,7 +24,7 @@ _RETRY_SECONDS = 0.1
 # The most reservations in a statement; an outage of the database collects more.
 _RELEASED_AT_ONCE = 500
 # The longest wait for reservations of other requests to end, in seconds.
-_COMES_BACK_SECONDS = 1.0
+_RELEASE_WAIT_SECONDS = 1.0
 _RETRY_AFTER = "60"
 
 
@@ -102,7 +102,7 @@ class Wallets:
         if not amount:
             return ""
         loop, pending = asyncio.get_running_loop(), self._pending.setdefault(org, _PendingWork())
-        hopeless_at = loop.time() + _COMES_BACK_SECONDS
+        gives_up_at = loop.time() + _RELEASE_WAIT_SECONDS
         expires_at = int(time.time() + deadline - loop.time()) + _KEPT_SECONDS
         try:
             async with asyncio.timeout_at(deadline):
@@ -118,7 +118,7 @@ class Wallets:
                         raise
                     if granted:
                         return request.id
-                    if not pending.reserved or loop.time() > hopeless_at:
+                    if not pending.reserved or loop.time() > gives_up_at:
                         raise InsufficientQuota(
                             "the balance does not cover this request",
                             code="insufficient_quota",
@@ -170,7 +170,7 @@ class Wallets:
     async def _grant(
         self, connection: AsyncConnection, org: str, pending: _PendingWork, requests: Sequence[_Request]
     ) -> set[_Request]:
-        """Reserve what the wallet covers, first come, first served."""
+        """Reserve as many requests as the wallet covers, first come, first served."""
         free = (await lock(connection, org) or 0) if requests else 0
         granted = set()
         for request in requests:
