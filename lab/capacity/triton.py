@@ -135,7 +135,7 @@ class Connection:
     async def try_out(self, model: str, trial: Trial) -> None:
         """Its numbers are always right."""
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
         """None is."""
         return set()
 
