@@ -1,6 +1,6 @@
 """The commands that ask a running product: ``quartet bulk`` and ``quartet verify``.
 
-``python -m client`` is the same where the command is not installed.
+``python -m client`` does the same if the command is not installed.
 """
 
 import argparse
@@ -9,7 +9,7 @@ import os
 import sys
 
 from client.api import CommandError
-from frontend.config.proxies import spare_this_machine
+from frontend.config.proxies import exclude_this_machine
 
 COMMANDS = ("bulk", "verify")
 _CANNOT, _INTERRUPTED = 2, 130
@@ -17,7 +17,7 @@ _CANNOT, _INTERRUPTED = 2, 130
 
 def main() -> int:
     """The exit status of the command; 2, with one sentence, if it cannot run."""
-    spare_this_machine(os.environ)
+    exclude_this_machine(os.environ)
     parser = argparse.ArgumentParser(prog="quartet", description="Commands that ask a running product.")
     commands = parser.add_subparsers(dest="command", required=True)
     # Each command needs packages that the other does not.

@@ -1,4 +1,4 @@
-"""Client of a running server's HTTP API. Every refusal has one form."""
+"""Client of a running server's HTTP API. Every refusal has the same form."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -11,7 +11,7 @@ URL, KEY = "QUARTET_URL", "QUARTET_API_KEY"
 _NO_RIGHT = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 _NO_MONEY = "insufficient_quota"
 _CONNECT_SECONDS = 30.0
-_LONGEST_MESSAGE = 500
+_LONGEST_MESSAGE = 500  # characters
 
 
 class CommandError(Exception):
@@ -29,7 +29,7 @@ class Refusal:
     retry_after: float = 0.0
 
     @property
-    def is_too_many(self) -> bool:
+    def is_rate_limited(self) -> bool:
         """The key exceeded its rate limit."""
         return self.status == HTTPStatus.TOO_MANY_REQUESTS
 
@@ -39,7 +39,7 @@ class Refusal:
         return self.status in (0, HTTPStatus.REQUEST_TIMEOUT) or self.status >= HTTPStatus.INTERNAL_SERVER_ERROR
 
 
-def given(value: str, variable: str, option: str = "") -> str:
+def required(value: str, variable: str, option: str = "") -> str:
     """A required value; ``CommandError`` if neither the variable nor the option has it."""
     if not value:
         raise CommandError(f"set {variable}" + f" or {option}" * bool(option))
@@ -48,13 +48,13 @@ def given(value: str, variable: str, option: str = "") -> str:
 
 def address(url: str) -> str:
     """The API's address, which ends with /v1, from a server's address."""
-    if not given(url, URL, "--url").startswith(("http://", "https://")):
+    if not required(url, URL, "--url").startswith(("http://", "https://")):
         raise CommandError(f"{url}: the address of the product begins with http:// or https://")
     return f"{url.rstrip('/').removesuffix('/v1')}/v1"
 
 
 class Api:
-    """One session, a context manager.
+    """A session with a server, as a context manager.
 
     ``url`` ends with /v1. A request times out after ``answer_seconds`` of silence.
     """

@@ -2,5 +2,5 @@
 
 import os
 
-# ONNX Runtime tells Microsoft of its use, unless this stands in the environment before it is loaded.
+# ONNX Runtime sends usage data to Microsoft unless this variable is set before it is loaded.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")

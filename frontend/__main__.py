@@ -20,7 +20,7 @@ import os
 import sys
 
 from frontend.commands import checkout
-from frontend.config.proxies import spare_this_machine
+from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.observe.logs import set_up_logging
@@ -104,13 +104,13 @@ def _run() -> int:
 
 
 def main() -> int:
-    spare_this_machine(os.environ)
+    exclude_this_machine(os.environ)
     try:
         if sys.argv[1:] and sys.argv[1] in CLIENTS:
             return int(importlib.import_module("client.__main__").main())
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
-        # The parent of the workers runs as long as they do, so it imports nothing else.
+        # The parent stays in memory with its workers, so it imports nothing else.
         return _serve() if sys.argv[1:] == ["serve"] else _run()
     except SettingsError as error:
         print(error, file=sys.stderr)

@@ -18,7 +18,7 @@
         +-- BadAnswer              wrong tensors
         +-- Busy                   too many calls wait, or too much memory is in use
 
-Messages are for the person who calls the API. They have no paths and no texts of libraries or exceptions.
+Messages are for users of the API. They have no paths and no texts of libraries or exceptions.
 """
 
 from collections.abc import Mapping

@@ -156,9 +156,9 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     audio, text, threads = app[keys.AUDIO], app[keys.TEXT], app[keys.THREADS]
     app[keys.MEMORY_BUDGET] = MemoryBudget(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
-    app[keys.UNPAID] = UnbilledWorkThrottle(settings.unpaid_seconds)
-    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNPAID])
-    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNPAID])
+    app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
+    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
     if settings.chat_upstream:

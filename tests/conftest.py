@@ -21,7 +21,7 @@ from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_registry
-from frontend.config.proxies import spare_this_machine
+from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.http.runner import Runner
@@ -33,7 +33,7 @@ from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer
 
 # Everything that tests call is on this machine.
-spare_this_machine(os.environ)
+exclude_this_machine(os.environ)
 # Tests and the processes that they start see no GPU.
 os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
 # Machines are noisy, so examples have no time limit.

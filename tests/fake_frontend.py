@@ -17,7 +17,7 @@ from aiohttp import web
 from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.http.runner import Runner
-from frontend.http.server import spare_the_collector
+from frontend.http.server import freeze_objects
 from frontend.observe.logs import set_up_logging
 from tests.clocks import LimitsClock
 from tests.fakes import FakeTriton
@@ -50,7 +50,7 @@ class Watch:
 async def _serve(settings: Settings, watch: Watch | None) -> None:
     runner = Runner(create_app(settings, connect=FakeTriton), settings)
     await runner.setup()
-    spare_the_collector()
+    freeze_objects()
     await web.TCPSite(runner, settings.host, settings.port).start()
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)

@@ -50,7 +50,7 @@ class FakeTriton(Triton):
     async def try_out(self, model: str, trial: Trial) -> None:
         checked(model, self.spoil(self._answer(model, trial.inputs, trial.outputs)))
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
         return set()
 
     async def infer(

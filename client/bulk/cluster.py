@@ -31,7 +31,7 @@ _ACTORS = 2
 
 
 class _Failures:
-    """The new failures of a range, which the driver records; it knows those in ``before``."""
+    """New failures of a range, which the driver records. ``before`` are earlier ones."""
 
     def __init__(self, before: Collection[int]) -> None:
         self._before = before
@@ -47,7 +47,7 @@ class _Failures:
         return len(self.new)
 
     def close(self) -> None:
-        """Nothing is open."""
+        """Do nothing."""
 
 
 class RayActor:

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from client.api import KEY, URL, CommandError, address, given
+from client.api import KEY, URL, CommandError, address, required
 from client.bulk.job import Job
 from client.bulk.run import run as run_here
 
-_FAILED = 1
-_MOST = 1_000_000
+_FAILED = 1  # exit status
+_MOST = 1_000_000  # of any numeric option
 # Options of every request, by operation.
 _OPTIONS: Mapping[str, Mapping[str, str]] = {
     "embed": {"model": "embed-m3"},
@@ -91,7 +91,7 @@ def _job(arguments: argparse.Namespace) -> Job:
         output=arguments.output,
         options=options,
         url=address(arguments.url),
-        key=given(os.environ.get(KEY, ""), KEY),
+        key=required(os.environ.get(KEY, ""), KEY),
         column=arguments.column,
         again=arguments.retry_failed,
         at_once=arguments.concurrency,

@@ -27,9 +27,9 @@ class ItemError(Exception):
 
 @dataclass(frozen=True)
 class Item:
-    """One piece of input. ``number`` counts from 0; ``id`` is its name in the input.
+    """One input. ``number`` counts from 0; ``id`` is its name in the input.
 
-    It has a ``text``, a file at ``path``, or the ``data`` of one; ``error`` says why it has nothing.
+    It has a ``text``, a file at ``path``, or the ``data`` of one; ``error`` says why it has none of them.
     """
 
     number: int
@@ -40,7 +40,7 @@ class Item:
     error: str = ""
 
     def read_text(self) -> str:
-        """The text, or that of its file; ``ItemError`` if it cannot be read."""
+        """The text, or the text of its file; ``ItemError`` if it cannot be read."""
         if self.path is None:
             return self.text or ""
         try:
@@ -61,27 +61,27 @@ class Field:
     def item(self, number: int, row: dict[str, Any], folder: Path) -> Item:
         """The item of a line or row. Without an id, its path or number is its id."""
         name, value = row.get("id"), row.get(self.name)
-        given = str(name) if isinstance(name, str | int) else ""
+        named = str(name) if isinstance(name, str | int) else ""
         if isinstance(value, bytes) and self.is_file:
-            return Item(number, given or str(number), data=value)
+            return Item(number, named or str(number), data=value)
         if not isinstance(value, str):
-            return Item(number, given or str(number), error=f"there is no text in {self.name!r}")
+            return Item(number, named or str(number), error=f"there is no text in {self.name!r}")
         if self.is_file:
-            return Item(number, given or value, path=folder / value)
-        return Item(number, given or str(number), text=value)
+            return Item(number, named or value, path=folder / value)
+        return Item(number, named or str(number), text=value)
 
 
 class Source(Protocol):
-    """``count`` items; ``mark`` changes when they do."""
+    """``count`` items; ``fingerprint`` changes when they do."""
 
     count: int
-    mark: str
+    fingerprint: str
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
         """Items from ``first`` on: ``count`` of them, or all."""
 
 
-def mark_of(path: Path) -> str:
+def fingerprint_of(path: Path) -> str:
     """A value that changes if the file is replaced or written."""
     status = path.stat()
     return f"{status.st_size} {status.st_mtime_ns}"
@@ -100,7 +100,7 @@ class Folder:
             status = entry.stat()
             self.count, size = self.count + 1, size + status.st_size
             newest = max(newest, status.st_mtime_ns)
-        self.mark = f"{self.count} {size} {newest}"
+        self.fingerprint = f"{self.count} {size} {newest}"
 
     def items(self, first: int = 0, count: int | None = None) -> Iterator[Item]:
         end = self.count if count is None else first + count
@@ -108,8 +108,8 @@ class Folder:
             yield Item(number, os.path.relpath(entry.path, self._path), path=Path(entry.path))
 
     def _walk(self, path: Path | str) -> Iterator["os.DirEntry[str]"]:
-        with os.scandir(path) as found:
-            entries = sorted((entry for entry in found if not entry.name.startswith(".")), key=lambda entry: entry.name)
+        with os.scandir(path) as names:
+            entries = sorted((entry for entry in names if not entry.name.startswith(".")), key=lambda entry: entry.name)
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 yield from self._walk(entry.path)
@@ -124,7 +124,7 @@ class Lines:
         self._path, self._field = path, field
         # Offsets of lines whose number is a multiple of INDEXED.
         self._index = array("Q")
-        self.count, self.mark, start = 0, mark_of(path), 0
+        self.count, self.fingerprint, start = 0, fingerprint_of(path), 0
         with path.open("rb") as file:
             for line in iter(lambda: file.readline(_LONGEST_LINE), b""):
                 if len(line) == _LONGEST_LINE and not line.endswith(b"\n"):

@@ -55,7 +55,7 @@ class Job:
         taken = Field(self.column or operation.column, operation.is_file)
         if not path.exists():
             raise CommandError(f"{path}: there is no such file or folder")
-        if path.suffix == PARQUET or (path.is_dir() and any(found.is_file() for found in path.glob(f"*{PARQUET}"))):
+        if path.suffix == PARQUET or (path.is_dir() and any(part.is_file() for part in path.glob(f"*{PARQUET}"))):
             rows: Source = _parquet().ParquetRows(path, taken)
             return rows
         if path.is_dir():
@@ -97,10 +97,10 @@ def _parquet() -> ModuleType:
 
 
 @contextmanager
-def lock_output(job: Job, mark: str) -> Iterator[str]:
-    """Lock a job's output before it is opened. An existing output must be that of the same job.
+def lock_output(job: Job, fingerprint: str) -> Iterator[str]:
+    """Lock a job's output before it is opened. An existing output must come from the same job.
 
-    Yields a token that stays the same when the run continues, so that repeated requests have the same names.
+    Yields a token that stays the same when the run continues, so that repeated requests have the same ids.
     """
     path = job.output.with_name(f"{job.output.name}.run")
     if job.output.exists() and not path.exists():
@@ -111,16 +111,16 @@ def lock_output(job: Job, mark: str) -> Iterator[str]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise CommandError(f"another run writes to {job.output}: wait for it, or name another output") from None
-        yield _token(job, mark, path, file)
+        yield _token(job, fingerprint, path, file)
 
 
-def _token(job: Job, mark: str, path: Path, file: BinaryIO) -> str:
+def _token(job: Job, fingerprint: str, path: Path, file: BinaryIO) -> str:
     description = {
         "operation": job.action,
         "input": str(job.input.resolve()),
         "column": job.column,
         "options": dict(job.options),
-        "mark": mark,
+        "mark": fingerprint,
     }
     try:
         known = orjson.loads(path.read_bytes())

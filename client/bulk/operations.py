@@ -13,7 +13,7 @@ import orjson
 
 from client.bulk.inputs import Item, ItemError
 
-_LARGEST_FILE = 25 * 1024 * 1024
+_LARGEST_FILE = 25 * 1024 * 1024  # bytes
 _AUDIO = ("wav", "mp3", "m4a", "mp4", "ogg", "oga", "opus", "webm", "flac", "3gp", "amr")
 
 # An item's outcome and amount of work.
@@ -23,7 +23,7 @@ Outcome = tuple[dict[str, Any], float]
 class Operation(ABC):
     """An operation of the API. A request has up to ``batch`` items, and several have at most ``characters`` of text.
 
-    A part of an output in parts has ``part`` items.
+    A part of a Parquet output has ``part`` items.
     """
 
     path: ClassVar[str]

@@ -19,12 +19,12 @@ from client.api import CommandError
 from client.bulk.inputs import Item
 
 _NUMBER = re.compile(rb'\{"item":(\d+)[,}]')
-_LONGEST_NAME = 200
+_LONGEST_NAME = 200  # characters
 _PARTIAL = ".partial"
 
 
 @contextmanager
-def whole_file(path: Path) -> Iterator[BinaryIO]:
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
     """A file that appears at ``path`` only if the block succeeds."""
     partial = path.with_name(f".{secrets.token_hex(4)}{_PARTIAL}")
     try:
@@ -82,7 +82,7 @@ class Failures(Protocol):
 
 
 class LineFile:
-    """A file with one line per item, which begins with the number of one of ``total`` items. Lines are only added."""
+    """A file with lines of some of ``total`` items. A line begins with the item's number. Lines are only added."""
 
     def __init__(self, path: Path, total: int) -> None:
         # One byte per item: whether it has a line.
@@ -98,10 +98,10 @@ class LineFile:
             for place, line in enumerate(file, 1):
                 if not line.endswith(b"\n"):
                     break
-                found = _NUMBER.match(line)
-                if found is None or int(found[1]) >= len(self._has):
+                number = _NUMBER.match(line)
+                if number is None or int(number[1]) >= len(self._has):
                     raise CommandError(f"{self._path}: line {place} was not written by such a run: name another output")
-                self._has[int(found[1])] = True
+                self._has[int(number[1])] = True
                 self._length += len(line)
 
     def has(self, number: int) -> bool:
@@ -133,7 +133,7 @@ class LineFile:
 
 
 class _SeparateFailures(Output):
-    """An output whose failures go elsewhere."""
+    """An output that writes failures to a separate file."""
 
     def __init__(self, failures: Failures) -> None:
         self.failures = failures
@@ -170,7 +170,7 @@ class JsonLines(_SeparateFailures):
 
 
 class AudioFiles(_SeparateFailures):
-    """A folder with a file per item. Its name is that of the item's file, or its number and id."""
+    """A folder with a file per item, named like the item's file, or by its number and id."""
 
     def __init__(self, path: Path, suffix: str, failures: Failures) -> None:
         super().__init__(failures)
@@ -190,5 +190,5 @@ class AudioFiles(_SeparateFailures):
     def write(self, item: Item, values: dict[str, Any]) -> None:
         path = self.path_of(item)
         path.parent.mkdir(parents=True, exist_ok=True)
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             file.write(values["audio"])

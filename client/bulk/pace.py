@@ -10,7 +10,7 @@ import random
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-_LONGEST_PAUSE = 60.0
+_LONGEST_PAUSE_SECONDS = 60.0
 
 
 class StoppedError(Exception):
@@ -80,4 +80,4 @@ class Pace:
 
 def pause(attempt: int, least: float) -> float:
     """Seconds before a retry: exponential with jitter, at least ``least``, which the server asks for."""
-    return max(least, random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE, math.ldexp(0.5, min(attempt, 10))))
+    return max(least, random.uniform(0.5, 1.0) * min(_LONGEST_PAUSE_SECONDS, math.ldexp(0.5, min(attempt, 10))))

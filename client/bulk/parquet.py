@@ -12,10 +12,10 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from client.api import CommandError
-from client.bulk.inputs import Field, Item, mark_of
-from client.bulk.outputs import Output, whole_file
+from client.bulk.inputs import Field, Item, fingerprint_of
+from client.bulk.outputs import Output, atomic_file
 
-# Rows in memory at once. Rows with recordings are large.
+# Most rows in memory. Rows with recordings are large.
 _ROWS, _ROWS_OF_FILES = 1024, 8
 _SEGMENT = pa.struct(
     [("id", pa.int32()), ("start", pa.float64()), ("end", pa.float64()), ("text", pa.string())]
@@ -40,7 +40,7 @@ class ParquetRows:
     def __init__(self, path: Path, field: Field) -> None:
         self._field = field
         paths = sorted(filter(Path.is_file, path.glob("*.parquet"))) if path.is_dir() else [path]
-        self.mark, self.count = " ".join(mark_of(file) for file in paths), 0
+        self.fingerprint, self.count = " ".join(fingerprint_of(file) for file in paths), 0
         # The row groups of all files: path, place in it, number of the first row, and rows.
         self._groups: list[tuple[Path, int, int, int]] = []
         for path in paths:
@@ -71,8 +71,8 @@ class ParquetRows:
     def _rows(self, path: Path, group: int) -> Iterator[dict[str, Any]]:
         with self._open(path) as file:
             columns = sorted({self._field.name, "id"} & set(file.schema_arrow.names))
-            held = _ROWS_OF_FILES if self._field.is_file else _ROWS
-            for batch in file.iter_batches(held, row_groups=[group], columns=columns):
+            size = _ROWS_OF_FILES if self._field.is_file else _ROWS
+            for batch in file.iter_batches(size, row_groups=[group], columns=columns):
                 yield from batch.to_pylist()
 
 
@@ -130,7 +130,7 @@ class ParquetParts(Output):
         table = pa.Table.from_pylist([rows[number] for number in sorted(rows)], self._schema)
         if path.exists():
             table = pa.concat_tables([self._good(path), table]).sort_by("item")
-        with whole_file(path) as file:
+        with atomic_file(path) as file:
             pq.write_table(table, file)
 
     def failed(self) -> int:

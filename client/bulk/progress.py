@@ -38,7 +38,7 @@ class Progress(Tally):
         )
 
     def begin(self, ago: float) -> None:
-        """The work began ``ago`` seconds ago. The start before is reported separately and is not in rates."""
+        """The work began ``ago`` seconds ago. Rates leave out the start-up before it, which is reported separately."""
         began = max(self._began, time.monotonic() - ago)
         self._start, self._began = began - self._began, began
 

@@ -17,7 +17,7 @@ from client.bulk.work import Worker
 
 @dataclass(frozen=True)
 class RunContext:
-    """The objects of a run. Names of requests contain ``token``."""
+    """The objects of a run. Request ids contain ``token``."""
 
     job: Job
     source: Source
@@ -29,7 +29,7 @@ class RunContext:
 def complete(job: Job, work: Callable[[RunContext], bool]) -> bool:
     """Process missing items by ``work``, which returns whether it finished. Return whether all items are done."""
     source = job.source()
-    with lock_output(job, source.mark) as token:
+    with lock_output(job, source.fingerprint) as token:
         remove_partials(job.output)
         output = job.outcomes(source.count)
         progress = Progress(source.count, job.operation.unit)
@@ -44,7 +44,7 @@ def complete(job: Job, work: Callable[[RunContext], bool]) -> bool:
         if not finished:
             print(f"interrupted: the same command goes on with what is missing in {job.output}")
             return False
-        if job.source().mark != source.mark:
+        if job.source().fingerprint != source.fingerprint:
             raise CommandError(f"{job.input} has changed while it was read: name another output, and begin anew")
         if failed := output.failed():
             place = f"the column error of {job.output}" if job.output.suffix == PARQUET else job.failures
@@ -58,7 +58,7 @@ def run(job: Job) -> bool:
 
 
 async def _work(context: RunContext) -> bool:
-    """Return whether it finished. At the first interrupt, requests in flight still end; the second ends them."""
+    """Return whether it finished. The first interrupt lets requests in flight end, the second cancels them."""
     loop, pace = asyncio.get_running_loop(), Pace(context.job.at_once)
 
     def interrupt() -> None:

@@ -24,7 +24,7 @@ _SKIPPED = 256
 class Worker:
     """Processes missing items of a job. If ``pace`` is stopped, it finishes the requests in flight and ends.
 
-    Names of requests contain ``token``.
+    Request ids contain ``token``.
     """
 
     def __init__(self, job: Job, output: Output, tally: Tally, pace: Pace, token: str) -> None:
@@ -98,7 +98,7 @@ class Worker:
                 self._pace.note_answer()
                 self._answered_at, self._is_reported = asyncio.get_running_loop().time(), False
                 return self._operation.outcomes(items, answer)
-            if answer.is_too_many:
+            if answer.is_rate_limited:
                 self._pace.close_for(max(1.0, answer.retry_after))
                 continue
             if not answer.is_busy:
@@ -107,7 +107,7 @@ class Worker:
             self._report(answer)
             await self._pace.sleep(pause(attempts, answer.retry_after))
             attempts += 1
-            # Give up on several items, of which one may be faulty, and on a single one if others succeed.
+            # Give up on a batch, in which one item may be faulty, and on a single item if others succeed.
             if attempts >= _ATTEMPTS and (len(items) > 1 or self._pace.answered > answered):
                 raise ItemError(answer.message)
 
@@ -120,7 +120,7 @@ class Worker:
         return ItemError(refusal.message)
 
     def _report(self, refusal: Refusal) -> None:
-        """Report a server that is away, once until it answers; end the run after ``patience``."""
+        """Report an unreachable server, once until it answers; end the run after ``patience``."""
         silence, patience = asyncio.get_running_loop().time() - self._answered_at, self._job.patience
         if silence > patience:
             raise CommandError(f"nothing was answered for {silence:.0f} s, at last: {refusal.message}")

@@ -17,7 +17,7 @@ _FOLDER = Path(__file__).parent
 
 @dataclass(frozen=True)
 class Recorded:
-    """One recording of ``seconds``, in which a person says ``text`` in the language of that code."""
+    """One recording of ``seconds``, in which a person says ``text``; ``language`` is a code such as ``de``."""
 
     language: str
     name: str

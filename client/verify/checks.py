@@ -37,8 +37,8 @@ def token_ids(facts: Facts, repository: Path) -> list[Row]:
     names = [model.triton_model for model in MODELS.values() if model.operation in (EMBEDDINGS, RERANK)]
     tokenizers = {name: TextTokenizer(repository / name / "1") for name in names}
     return [
-        same(f"{name}, ids of: {each.text}", each.ids, tokenizer.texts([each.text])[0].tolist())
+        same(f"{name}, ids of: {text.text}", text.ids, tokenizer.texts([text.text])[0].tolist())
         for name, tokenizer in tokenizers.items()
-        for each in facts.texts
-        if each.ids
+        for text in facts.texts
+        if text.ids
     ]

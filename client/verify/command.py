@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from client.api import KEY, URL, CommandError, address, given
+from client.api import KEY, URL, CommandError, address, required
 from client.verify import checks
 from client.verify.facts import NAMED, PRECISIONS, Facts, load
 from client.verify.questions import Questions, RefusedError
@@ -44,8 +44,8 @@ def add_parser(commands: Any) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table; return 0 or 1, as the help says."""
-    facts = load(given(arguments.facts, _FACTS, "--facts"))
-    product = Questions(address(arguments.url), given(arguments.key, KEY, "--key"))
+    facts = load(required(arguments.facts, _FACTS, "--facts"))
+    product = Questions(address(arguments.url), required(arguments.key, KEY, "--key"))
     try:
         if arguments.record:
             asyncio.run(_record(product, facts, arguments))
@@ -67,7 +67,7 @@ async def _check(product: Questions, facts: Facts, arguments: argparse.Namespace
 
 
 async def _record(product: Questions, facts: Facts, arguments: argparse.Namespace) -> None:
-    precision = given(arguments.precision, _PRECISION, "--precision")
+    precision = required(arguments.precision, _PRECISION, "--precision")
     async with product:
         recorded = await record(product, facts, precision)
     arguments.record.write_bytes(recorded.to_json())

@@ -15,7 +15,7 @@ Span = tuple[float, float]
 class Comparison:
     """The number of words ``said`` and of those recognised wrongly (``errors``).
 
-    ``late`` is the largest distance, in seconds, of a right word from its phrase, or of a phrase's first or last word
+    ``late`` is the largest distance, in seconds, of a correct word from its phrase, or of a phrase's first or last word
     from the phrase's edge.
     """
 

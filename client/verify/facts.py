@@ -55,8 +55,8 @@ class Speech:
     """Sentences by language, each in phrases separated by ``|``, and limits for Whisper's transcripts of each voice.
 
     Whisper gets the ``voices``, or all. ``language`` is whether it detects the language. ``word_error`` is the largest
-    error rate of these voices together, ``voice_word_error`` that of one; words lie within ``seconds`` of where they
-    are. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
+    error rate of these voices together, ``voice_word_error`` the largest of one voice. Words lie within ``seconds`` of
+    their phrase. ``pause`` and ``sentence_pause`` are the silence between phrases and sentences, in seconds.
     """
 
     sentences: dict[str, list[str]] = field(default_factory=dict)
@@ -174,8 +174,8 @@ class Facts:
         people |= {"word_error": {}} if "people_word_error" in parts else {}
         return replace(
             self,
-            texts=[replace(each, **of_texts) for each in self.texts],
-            rankings=[replace(each, **of_rankings) for each in self.rankings],
+            texts=[replace(text, **of_texts) for text in self.texts],
+            rankings=[replace(ranking, **of_rankings) for ranking in self.rankings],
             cosines=[] if "cosines" in parts else self.cosines,
             alike=[] if "alike" in parts else self.alike,
             speech=replace(self.speech, **limits),
@@ -201,10 +201,10 @@ def load(name: str) -> Facts:
 
 def _facts(values: Mapping[str, Any]) -> Facts:
     lists: dict[str, Any] = {"texts": Text, "cosines": Cosine, "rankings": Ranking}
-    given = {name: [made(**each) for each in values.get(name, [])] for name, made in lists.items()}
+    questions = {name: [made(**each) for each in values.get(name, [])] for name, made in lists.items()}
     speech, people = Speech(**values.get("speech", {})), People(**values.get("people", {}))
     recordings = [_recording(each) for each in values.get("recordings", [])]
-    return Facts(**{**values, **given, "speech": speech, "people": people, "recordings": recordings})
+    return Facts(**{**values, **questions, "speech": speech, "people": people, "recordings": recordings})
 
 
 def _recording(values: Mapping[str, Any]) -> Recording:

@@ -17,12 +17,12 @@ HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRAN
 _PAUSE_SECONDS = 0.6
 # Recordings per language that are sent individually.
 _CLIPS = 2
-_CLIP_WORD_ERROR = 0.1
+_CLIP_WORD_ERROR = 0.1  # largest share of words
 
 
 def clips() -> list[bytes]:
     """The recordings that are sent individually, as WAV files."""
-    return [write_wav(_sound(each)) for each in recordings(most=_CLIPS)]
+    return [write_wav(_sound(recorded)) for recorded in recordings(most=_CLIPS)]
 
 
 async def heard(api: Questions, facts: Facts, precision: str) -> list[Row]:
@@ -44,17 +44,17 @@ def _sound(recorded: Recorded) -> Sound:
 async def _in_a_row(api: Questions, facts: Facts, model: str, language: str) -> list[Row]:
     """Check all recordings of a language in one file, which is longer than a window, with known starts and ends."""
     people, limits = recordings(language), facts.people
-    sounds = [*(_sound(each).trimmed() for each in people), Sound(np.zeros(0, np.int16), SAMPLE_RATE)]
+    sounds = [*(_sound(recorded).trimmed() for recorded in people), Sound(np.zeros(0, np.int16), SAMPLE_RATE)]
     file, spans = joined(sounds, [_PAUSE_SECONDS] * len(sounds))
     answer = await api.hear(model, write_wav(file))
-    found = compare([each.text for each in people], spans[:-1], answer)
-    fact, error = f"{model} hears people: {language}", found.errors / max(found.said, 1)
+    comparison = compare([recorded.text for recorded in people], spans[:-1], answer)
+    fact, error = f"{model} hears people: {language}", comparison.errors / max(comparison.said, 1)
     rows = [
         same(f"{fact}: language", language, answer.language, "people_word_error"),
         at_most(f"{fact}: word error", error, limits.word_error[language], "people_word_error"),
     ]
     if limits.seconds is not None:
-        rows.append(at_most(f"{fact}: seconds off", found.late, limits.seconds, "people_seconds"))
+        rows.append(at_most(f"{fact}: seconds off", comparison.late, limits.seconds, "people_seconds"))
     return rows
 
 
@@ -67,7 +67,7 @@ async def _one_by_one(api: Questions, model: str, known: Sequence[Recording]) ->
                 got[key] = await api.hear(model, files[at], clip.temperature)
     pairs = [[(clip, got[at, clip.temperature]) for at, clip in enumerate(each.heard[model])] for each in known]
     means = [float(np.mean([_missed_by(*pair) for pair in some])) for some in pairs]
-    # The given precision is that of the text models. Whisper's may differ.
+    # The precision option describes the text models. Whisper's may differ.
     recording, place, _ = nearest(known, "logprobs", means)
     part = "sampled" if any(clip.temperature for clip in recording.heard[model]) else ""
     rows = [at_most(f"{model} clips: log probability, mean", means[place], recording.limits["logprobs"], part)]
@@ -76,28 +76,28 @@ async def _one_by_one(api: Questions, model: str, known: Sequence[Recording]) ->
     return rows
 
 
-def _clip(fact: str, wanted: Heard, found: Transcript, limit: float) -> list[Row]:
-    rows = [same(f"{fact}: language", wanted.language, found.language)]
-    if wanted.text is not None:
-        part = "sampled" if wanted.temperature else ""
-        rows.append(_text(f"{fact}: text", wanted.text, found.text, part))
-        rows.append(at_most(f"{fact}: log probability", _missed_by(wanted, found), limit, part))
+def _clip(fact: str, expected: Heard, got: Transcript, limit: float) -> list[Row]:
+    rows = [same(f"{fact}: language", expected.language, got.language)]
+    if expected.text is not None:
+        part = "sampled" if expected.temperature else ""
+        rows.append(_text(f"{fact}: text", expected.text, got.text, part))
+        rows.append(at_most(f"{fact}: log probability", _missed_by(expected, got), limit, part))
     return rows
 
 
-def _text(fact: str, wanted: str, found: str, part: str) -> Row:
-    error = word_error(wanted, found)
-    return Row(fact, wanted, found, f"{_CLIP_WORD_ERROR:.0%} of words", error <= _CLIP_WORD_ERROR, part)
+def _text(fact: str, expected: str, got: str, part: str) -> Row:
+    error = word_error(expected, got)
+    return Row(fact, expected, got, f"{_CLIP_WORD_ERROR:.0%} of words", error <= _CLIP_WORD_ERROR, part)
 
 
-def word_error(wanted: str, found: str) -> float:
+def word_error(expected: str, got: str) -> float:
     """The share of words that differ, or 1 if only one text has words."""
-    expected, got = " ".join(words(wanted)), " ".join(words(found))
+    expected, got = " ".join(words(expected)), " ".join(words(got))
     if not expected or not got:
         return float(expected != got)
     return float(jiwer.wer(expected, got))
 
 
-def _missed_by(wanted: Heard, found: Transcript) -> float:
+def _missed_by(expected: Heard, got: Transcript) -> float:
     """The difference of log probabilities, or 0 if the clip's text varied."""
-    return abs(wanted.logprob - found.logprob) if wanted.text is not None else 0.0
+    return abs(expected.logprob - got.logprob) if expected.text is not None else 0.0

@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from client.api import Api, CommandError
 
 _ATTEMPTS = 4
-_LONGEST_PAUSE = 60.0
+_LONGEST_PAUSE_SECONDS = 60.0
 
 
 class RefusedError(Exception):
     """The server's answer is an error or invalid.
 
-    ``missing`` if it does not serve the operation, the model or the voice.
+    ``missing`` is true if it does not serve the operation, the model or the voice.
     """
 
     def __init__(self, message: str, missing: bool = False) -> None:
@@ -50,21 +50,21 @@ class Questions(Api):
     async def models(self) -> list[str]:
         """The models' names; this is the cheapest request."""
         with _answer("list of models"):
-            return [each["id"] for each in orjson.loads(await self.ask("GET", "/models"))["data"]]
+            return [model["id"] for model in orjson.loads(await self.ask("GET", "/models"))["data"]]
 
     async def embed(self, texts: list[str]) -> tuple[NDArray[np.float32], int]:
         """Vectors float32 [texts, width], and the number of tokens."""
         body = {"input": texts, "encoding_format": "base64"}
         with _answer("embeddings"):
             body = orjson.loads(await self.ask("POST", "/embeddings", json=body))
-            rows = [np.frombuffer(base64.b64decode(each["embedding"]), "<f4") for each in body["data"]]
+            rows = [np.frombuffer(base64.b64decode(item["embedding"]), "<f4") for item in body["data"]]
             return np.stack(rows), int(body["usage"]["prompt_tokens"])
 
     async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], int]:
-        """The score of each document, in their order, and the number of tokens."""
+        """The scores in the order of the documents, and the number of tokens."""
         with _answer("ranking"):
             body = orjson.loads(await self.ask("POST", "/rerank", json={"query": query, "documents": documents}))
-            scores = {int(each["index"]): float(each["relevance_score"]) for each in body["results"]}
+            scores = {int(result["index"]): float(result["relevance_score"]) for result in body["results"]}
             return [scores[place] for place in range(len(documents))], int(body["usage"]["total_tokens"])
 
     async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
@@ -83,9 +83,9 @@ class Questions(Api):
 
         with _answer("transcript"):
             body = orjson.loads(await self.ask("POST", "/audio/transcriptions", data=form))
-            lengths = np.array([max(each["end"] - each["start"], 1e-3) for each in body["segments"]])
-            chances = np.array([each["avg_logprob"] for each in body["segments"]])
-            words = [(str(each["word"]), float(each["start"]), float(each["end"])) for each in body["words"]]
+            lengths = np.array([max(segment["end"] - segment["start"], 1e-3) for segment in body["segments"]])
+            chances = np.array([segment["avg_logprob"] for segment in body["segments"]])
+            words = [(str(word["word"]), float(word["start"]), float(word["end"])) for word in body["words"]]
             mean = float(chances @ lengths / lengths.sum()) if lengths.size else 0.0
             return Transcript(str(body["text"]), str(body["language"]), round(mean, 4), words)
 
@@ -101,11 +101,11 @@ class Questions(Api):
             if not answer.status:
                 raise CommandError(answer.message)
             attempts += answer.is_busy
-            if not answer.is_too_many and (not answer.is_busy or attempts == _ATTEMPTS):
+            if not answer.is_rate_limited and (not answer.is_busy or attempts == _ATTEMPTS):
                 unknown = answer.status == HTTPStatus.BAD_REQUEST and answer.param in ("model", "voice")
                 missing = unknown or answer.status == HTTPStatus.NOT_FOUND
                 raise RefusedError(f"{answer.status}: {answer.message}", missing)
-            await self._sleep(min(answer.retry_after or 1.0, _LONGEST_PAUSE))
+            await self._sleep(min(answer.retry_after or 1.0, _LONGEST_PAUSE_SECONDS))
 
 
 @contextmanager

@@ -13,9 +13,9 @@ from client.verify.sound import outline
 from client.verify.speech import say, voices
 from client.verify.texts import Embedded, logit, units
 
-_LEAST = 1e-6
-_CLOSEST = {"vector": 1e-9, "logit": 1e-5}
-_TEMPERATURES = ((0.0, 2), (0.01, 5))
+_LEAST_SCORE = 1e-6
+_CLOSEST = {"vector": 1e-9, "logit": 1e-5}  # smallest tolerances
+_TEMPERATURES = ((0.0, 2), (0.01, 5))  # with the number of requests at each
 # Another ONNX Runtime changes int8 by some 2e-4, and Whisper uses bfloat16 on processors that have it.
 _OF_AUDIO = {"logprob": 0.05, "logprobs": 0.015, "length": 0.15, "loudness": 3.0}
 _LIMITS = {
@@ -33,18 +33,18 @@ async def record(api: Questions, facts: Facts, precision: str) -> Facts:
     differently the second time.
     """
     embedded = await Embedded.ask(api, facts)
-    ranked = [await api.rerank(each.query, each.documents) for each in facts.rankings]
+    ranked = [await api.rerank(ranking.query, ranking.documents) for ranking in facts.rankings]
     recording = Recording(
         precision=precision,
         limits=_limits(precision, list(embedded.vectors.values()), [scores for scores, _ in ranked]),
-        tokens=[embedded.tokens[each.text] for each in facts.texts],
-        vectors=[_direction(embedded.vectors[each.text]) for each in facts.texts],
+        tokens=[embedded.tokens[text.text] for text in facts.texts],
+        vectors=[_direction(embedded.vectors[text.text]) for text in facts.texts],
         ranking_tokens=[tokens for _, tokens in ranked],
         scores=[scores for scores, _ in ranked],
         heard={model: [await _heard(api, model, clip) for clip in clips()] for model in HEARING},
         spoken=await _spoken(api, facts),
     )
-    others = [each for each in facts.recordings if each.precision != precision]
+    others = [other for other in facts.recordings if other.precision != precision]
     recorded = replace(facts, recordings=[*others, recording])
     failed = [row for row in await check(api, recorded, precision, OPERATIONS) if not row.ok]
     if unsteady := [row for row in failed if not row.part]:
@@ -55,8 +55,8 @@ async def record(api: Questions, facts: Facts, precision: str) -> Facts:
 def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) -> dict[str, float]:
     """The default tolerances, or less for a model that hardly tells texts apart, such as one with random weights."""
     rows = units(vectors)
-    some = logit(np.clip(np.array([one for each in scores for one in each]), _LEAST, 1 - _LEAST))
-    apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(some.std())}
+    logits = logit(np.clip(np.array([score for row in scores for score in row]), _LEAST_SCORE, 1 - _LEAST_SCORE))
+    apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(logits.std())}
     closer = {name: max(limit, _LIMITS[precision][name] * min(1.0, apart[name])) for name, limit in _CLOSEST.items()}
     return {**_LIMITS[precision], **closer}
 
@@ -70,20 +70,20 @@ async def _heard(api: Questions, model: str, clip: bytes) -> Heard:
     answers: list[Transcript] = []
     for temperature, times in _TEMPERATURES:
         answers = [await api.hear(model, clip, temperature) for _ in range(times)]
-        if len({(each.text, each.logprob) for each in answers}) == 1:
+        if len({(answer.text, answer.logprob) for answer in answers}) == 1:
             return Heard(answers[0].language, answers[0].text, answers[0].logprob, temperature)
     return Heard(answers[0].language, None, answers[0].logprob)
 
 
 async def _spoken(api: Questions, facts: Facts) -> dict[str, list[Spoken]]:
     """Each voice's sentences, without outlines if the voice varies, as Piper's do."""
-    found: dict[str, list[Spoken]] = {}
+    sentences: dict[str, list[Spoken]] = {}
     for voice in voices(facts):
         first, again = [(await say(api, facts, voice)).sentences for _ in range(2)]
-        outlines = [outline(each) for each in first]
-        steady = outlines == [outline(each) for each in again]
-        found[voice.name] = [
-            Spoken(round(sound.seconds, 3), round(sound.decibels, 1), its if steady else "")
-            for sound, its in zip(first, outlines, strict=True)
+        outlines = [outline(sound) for sound in first]
+        steady = outlines == [outline(sound) for sound in again]
+        sentences[voice.name] = [
+            Spoken(round(sound.seconds, 3), round(sound.decibels, 1), shape if steady else "")
+            for sound, shape in zip(first, outlines, strict=True)
         ]
-    return found
+    return sentences

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from client.verify.facts import Recording
 from client.verify.questions import RefusedError
 
-_LONGEST = (44, 30, 30, 12)
+_LONGEST = (44, 30, 30, 12)  # characters per column
 HEAD = ("fact", "expected", "got", "tolerance", "")
 _VERDICTS = {True: "ok", False: "FAILED", None: "not served"}
 
@@ -62,11 +62,11 @@ async def asked(subject: str, rows: Awaitable[list[Row]]) -> list[Row]:
 def nearest(
     recordings: Sequence[Recording], limit: str, distances: Sequence[float], precision: str = ""
 ) -> tuple[Recording, int, bool]:
-    """The recording to compare with, its place, and whether it is of the server's precision.
+    """The recording to compare with, its index, and whether it is of the server's precision.
 
     Without a given precision, it is the recording that is nearest relative to its limit.
     """
-    matching = [place for place, recording in enumerate(recordings) if recording.precision == precision]
-    places = matching or range(len(recordings))
-    place = min(places, key=lambda place: distances[place] / recordings[place].limits[limit])
-    return recordings[place], place, bool(matching) or not precision
+    matching = [index for index, recording in enumerate(recordings) if recording.precision == precision]
+    indices = matching or range(len(recordings))
+    index = min(indices, key=lambda index: distances[index] / recordings[index].limits[limit])
+    return recordings[index], index, bool(matching) or not precision

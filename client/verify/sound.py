@@ -15,7 +15,7 @@ from client.verify.questions import RefusedError
 # Share of the loudest sample above which a sample is speech.
 _SPEECH = 0.01
 _FRAME_SECONDS = 0.05
-_BANDS = np.geomspace(100, 7500, 9)
+_BANDS = np.geomspace(100, 7500, 9)  # edges in Hz
 _FLOOR_DB = 50.0
 
 Samples = NDArray[np.int16]
@@ -39,7 +39,7 @@ class Sound:
         return 10 * float(np.log10(max(power, 1e-10)))
 
     def trimmed(self) -> "Sound":
-        """Without leading and trailing silence."""
+        """The same sound without leading and trailing silence."""
         loud = np.abs(self.samples.astype(np.int32))
         places = np.flatnonzero(loud > _SPEECH * max(int(loud.max(initial=0)), 1))
         return Sound(self.samples[places[0] : places[-1] + 1] if places.size else self.samples[:0], self.rate)

@@ -14,7 +14,7 @@ from client.verify.sound import Sound, apart, joined, outline, read_wav, write_w
 from frontend.catalogue.voices import VOICES, Voice
 
 _PART = "|"
-_OUTLINE_DB = 3.0
+_OUTLINE_DB = 3.0  # largest distance of outlines
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ def voices(facts: Facts) -> list[Voice]:
 
 
 async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
-    """A row for each fact about voices, and about transcripts of them."""
+    """A row for each fact about voices and about their transcripts."""
     rows: list[Row] = []
     said: dict[str, Said] = {}
 
@@ -74,14 +74,14 @@ def _sounds(recordings: Sequence[Recording], voice: str, said: Said) -> list[Row
     if known is None:
         return []
     pairs = list(zip(known.spoken[voice], said.sentences, strict=True))
-    longer = max(abs(sound.seconds / wanted.seconds - 1) for wanted, sound in pairs)
-    louder = max(abs(sound.decibels - wanted.decibels) for wanted, sound in pairs)
+    longer = max(abs(sound.seconds / expected.seconds - 1) for expected, sound in pairs)
+    louder = max(abs(sound.decibels - expected.decibels) for expected, sound in pairs)
     rows = [
         at_most(f"length of {voice}, share at most", longer, known.limits["length"]),
         at_most(f"loudness of {voice}, dB at most", louder, known.limits["loudness"]),
     ]
-    if all(wanted.outline for wanted, _ in pairs):
-        away = max(apart(wanted.outline, outline(sound)) for wanted, sound in pairs)
+    if all(expected.outline for expected, _ in pairs):
+        away = max(apart(expected.outline, outline(sound)) for expected, sound in pairs)
         rows.append(at_most(f"sound of {voice}, dB at most", away, _OUTLINE_DB))
     return rows
 
@@ -90,14 +90,14 @@ async def _hears(
     api: Questions, facts: Facts, model: str, voice: Voice, said: Said, compared: list[Comparison]
 ) -> list[Row]:
     heard = await api.hear(model, write_wav(said.recording))
-    found, limits = compare(said.phrases, said.spans, heard), facts.speech
-    compared.append(found)
+    comparison, limits = compare(said.phrases, said.spans, heard), facts.speech
+    compared.append(comparison)
     rows, fact = [], f"{model} hears {voice.name}"
     if limits.language:
         rows.append(same(f"{fact}: language", voice.language, heard.language, "language"))
     if limits.voice_word_error is not None:
-        error = found.errors / max(found.said, 1)
+        error = comparison.errors / max(comparison.said, 1)
         rows.append(at_most(f"{fact}: word error", error, limits.voice_word_error, "voice_word_error"))
     if limits.seconds is not None:
-        rows.append(at_most(f"{fact}: seconds off", found.late, limits.seconds, "seconds"))
+        rows.append(at_most(f"{fact}: seconds off", comparison.late, limits.seconds, "seconds"))
     return rows

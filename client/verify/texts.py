@@ -10,15 +10,15 @@ from client.verify.facts import Facts, Ranking, Vector
 from client.verify.questions import Questions, RefusedError
 from client.verify.rows import Row, at_most, nearest, same, within
 
-_AT_ONCE = 16
-_LENGTH_LIMIT = 1e-3
-_COMPANY_LIMIT = 1e-4
+_AT_ONCE = 16  # texts per request
+_LENGTH_LIMIT = 1e-3  # tolerance of a vector's length
+_COMPANY_LIMIT = 1e-4  # largest difference of a text alone and in a batch
 # Tolerances of recorded vectors (1 - cosine) and scores (logits) for servers of another precision. The int8 of an
 # export is at most 1e-3 from fp32.
 _OTHER_VECTOR, _OTHER_LOGIT = 2e-3, 0.5
 # Largest rounding error of scores, which have six decimals.
 _ROUNDED = 5e-7
-_WIDEST = "int8"
+_WIDEST = "int8"  # the precision with the largest tolerances
 
 
 class Embedded:
@@ -31,7 +31,7 @@ class Embedded:
     @classmethod
     async def ask(cls, api: Questions, facts: Facts) -> "Embedded":
         answers, paired = cls(), [text for pair in facts.cosines for text in (pair.first, pair.second)]
-        texts = [*(each.text for each in facts.texts), *paired, *(text for pair in facts.alike for text in pair)]
+        texts = [*(text.text for text in facts.texts), *paired, *(text for pair in facts.alike for text in pair)]
         for text in dict.fromkeys(texts):
             vectors, answers.tokens[text] = await api.embed([text])
             if len(vectors) != 1:
@@ -60,12 +60,12 @@ async def embeddings(api: Questions, facts: Facts, precision: str) -> list[Row]:
 
 def _tokens(facts: Facts, answers: Embedded) -> list[Row]:
     """Token counts are exact in every precision."""
-    known = [len(each.ids) for each in facts.texts]
+    known = [len(text.ids) for text in facts.texts]
     if facts.recordings:
         known = [there or said for there, said in zip(known, facts.recordings[0].tokens, strict=True)]
     return [
-        same(f"tokens of: {each.text}", tokens, answers.tokens[each.text], "ids" if each.ids else "")
-        for each, tokens in zip(facts.texts, known, strict=True)
+        same(f"tokens of: {text.text}", tokens, answers.tokens[text.text], "ids" if text.ids else "")
+        for text, tokens in zip(facts.texts, known, strict=True)
         if tokens
     ]
 
@@ -99,17 +99,17 @@ def _published(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
 def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[Row]:
     if not facts.recordings or not facts.texts:
         return []
-    got = units([answers.vectors[each.text] for each in facts.texts])
-    wanted = [units([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
-    if any(each.shape != got.shape for each in wanted):
-        return [same("numbers in a vector", wanted[0].shape[1], got.shape[1])]
-    away = [1 - (got * each).sum(axis=1) for each in wanted]
-    means = [float(each.mean()) for each in away]
+    got = units([answers.vectors[text.text] for text in facts.texts])
+    recorded = [units([each.vector(place) for place in range(len(facts.texts))]) for each in facts.recordings]
+    if any(vectors.shape != got.shape for vectors in recorded):
+        return [same("numbers in a vector", recorded[0].shape[1], got.shape[1])]
+    away = [1 - (got * vectors).sum(axis=1) for vectors in recorded]
+    means = [float(distances.mean()) for distances in away]
     recording, place, is_same = nearest(facts.recordings, "vector", means, precision)
     limit = recording.limits["vector"] if is_same else _OTHER_VECTOR
     return [
-        at_most(f"1 - cosine to {recording.precision}: {each.text}", max(0.0, float(miss)), limit)
-        for each, miss in zip(facts.texts, away[place], strict=True)
+        at_most(f"1 - cosine to {recording.precision}: {text.text}", max(0.0, float(miss)), limit)
+        for text, miss in zip(facts.texts, away[place], strict=True)
     ]
 
 
@@ -122,25 +122,25 @@ def units(vectors: Sequence[Vector]) -> NDArray[np.float64]:
 
 async def rankings(api: Questions, facts: Facts, precision: str) -> list[Row]:
     """A row per fact about scores."""
-    answers = [await api.rerank(each.query, each.documents) for each in facts.rankings]
+    answers = [await api.rerank(ranking.query, ranking.documents) for ranking in facts.rankings]
     rows: list[Row] = []
-    for each, (scores, _) in zip(facts.rankings, answers, strict=True):
-        rows += _scores(each, scores, facts.logit_limits.get(precision or _WIDEST, 0.0))
+    for ranking, (scores, _) in zip(facts.rankings, answers, strict=True):
+        rows += _scores(ranking, scores, facts.logit_limits.get(precision or _WIDEST, 0.0))
     if not facts.recordings:
         return rows
     counts = facts.recordings[0].ranking_tokens
-    for each, tokens, (_, found) in zip(facts.rankings, counts, answers, strict=True):
-        rows.append(same(f"tokens of pairs: {each.query}", tokens, found))
+    for ranking, tokens, (_, counted) in zip(facts.rankings, counts, answers, strict=True):
+        rows.append(same(f"tokens of pairs: {ranking.query}", tokens, counted))
     away = [
         [_most_apart(*pair) for pair in zip(each.scores, (scores for scores, _ in answers), strict=True)]
         for each in facts.recordings
     ]
-    means = [float(np.mean(each)) for each in away]
+    means = [float(np.mean(distances)) for distances in away]
     recording, place, is_same = nearest(facts.recordings, "logit", means, precision)
     limit = recording.limits["logit"] if is_same else _OTHER_LOGIT
     return rows + [
-        at_most(f"logits to {recording.precision}: {each.query}", miss, limit)
-        for each, miss in zip(facts.rankings, away[place], strict=True)
+        at_most(f"logits to {recording.precision}: {ranking.query}", miss, limit)
+        for ranking, miss in zip(facts.rankings, away[place], strict=True)
     ]
 
 
@@ -166,10 +166,10 @@ def _scores(ranking: Ranking, scores: Sequence[float], limit: float) -> list[Row
 
 def _most_apart(expected: Sequence[float], got: Sequence[float]) -> float:
     """The largest difference of logits beyond rounding; infinite if a score is no probability."""
-    wanted, found = np.array(expected, np.float64), np.array(got, np.float64)
-    if not ((found >= 0) & (found <= 1)).all():
+    known, actual = np.array(expected, np.float64), np.array(got, np.float64)
+    if not ((actual >= 0) & (actual <= 1)).all():
         return float("inf")
-    low, high = np.minimum(wanted, found) + _ROUNDED, np.maximum(wanted, found) - _ROUNDED
+    low, high = np.minimum(known, actual) + _ROUNDED, np.maximum(known, actual) - _ROUNDED
     apart = logit(np.clip(high, 1e-9, 1 - 1e-9)) - logit(np.clip(low, 1e-9, 1 - 1e-9))
     return float(np.maximum(apart, 0).max())
 

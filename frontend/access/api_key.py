@@ -10,7 +10,7 @@ import zlib
 
 _START = "qk_"
 _ALPHABET = string.digits + string.ascii_uppercase + string.ascii_lowercase
-_RANDOM = 43
+_RANDOM = 43  # characters
 _CHECKSUM = 6
 _PREFIX = 8
 

@@ -16,12 +16,12 @@ from frontend.access.paging import Page, fetch_page
 from frontend.database.tables import AUDIT
 
 ADMIN_KEY, COMMAND_LINE = "admin key", "command line"
-_LONGEST_ORIGIN = 128
+_LONGEST_ORIGIN = 128  # characters
 
 
 @dataclass(frozen=True)
 class Actor:
-    """The author of a change. ``origin`` is a network address for the admin key, else the user of the process."""
+    """The author of a change. ``origin`` is a network address for the admin key, otherwise the user of the process."""
 
     kind: str
     origin: str
@@ -66,11 +66,11 @@ async def note(connection: AsyncConnection, actor: Actor, action: str, target: s
     await connection.execute(sa.insert(AUDIT).values(**row, at=int(time.time()), details=json.dumps(details)))
 
 
-async def changes(connection: AsyncConnection, wanted: AuditFilter, page: Page) -> list[AuditEntry]:
+async def changes(connection: AsyncConnection, audit_filter: AuditFilter, page: Page) -> list[AuditEntry]:
     """One page of the changes that match."""
-    query = sa.select(AUDIT).where(AUDIT.c.at >= wanted.since)
+    query = sa.select(AUDIT).where(AUDIT.c.at >= audit_filter.since)
     for column in (AUDIT.c.actor, AUDIT.c.action, AUDIT.c.target):
-        if value := getattr(wanted, column.name):
+        if value := getattr(audit_filter, column.name):
             query = query.where(column == value)
     rows = await fetch_page(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
     return await asyncio.to_thread(lambda: list(map(_entry, rows)))

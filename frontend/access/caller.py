@@ -7,14 +7,14 @@ from typing import Protocol
 from frontend.errors import Unauthorized
 
 _BEARER = "bearer "
-_LONGEST_TOKEN = 8192
+_LONGEST_TOKEN = 8192  # characters of the header
 
 
 @dataclass(frozen=True)
 class Caller:
     """A key, or a user of a mobile app. Limits and usage are counted by ``id``.
 
-    ``limits`` are requests per minute by name of the limit, where they differ from the tier's. ``org_limit`` is shared
+    ``limits`` are requests per minute by name of the limit, if they differ from the tier's. ``org_limit`` is shared
     by all keys of the organisation. ``prepaid`` is whether the organisation has a wallet, which pays for the key.
     """
 

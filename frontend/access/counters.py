@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from frontend.access.windows import Count
-from frontend.observe.stores import asking_redis
-from frontend.processes.background import forget_outcome, start_apart
+from frontend.observe.stores import redis_call
+from frontend.processes.background import forget_outcome, start_detached
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis
@@ -100,17 +100,17 @@ class RedisCounters:
         self._sending: asyncio.Task[list[list[int]]] | None = None
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        """As in memory. Raises ``OSError`` or ``TimeoutError`` if Redis does not answer."""
+        """As ``MemoryCounters.take``. Raises ``OSError`` or ``TimeoutError`` if Redis does not answer."""
         place = len(self._batch)
         self._batch.append(limits)
         if place == 0:
-            self._sending = start_apart(self._send_after(self._sending))
+            self._sending = start_detached(self._send_after(self._sending))
             self._sending.add_done_callback(forget_outcome)
         assert self._sending is not None
-        # A disconnect must not cancel the others' answer.
+        # A disconnect must not cancel the answer of other requests.
         passed, elapsed, *pairs = (await asyncio.shield(self._sending))[place]
-        found = zip(limits, pairs[::2], pairs[1::2], strict=True)
-        counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in found]
+        read = zip(limits, pairs[::2], pairs[1::2], strict=True)
+        counts = [Count(limit.amount, previous, current, elapsed) for limit, previous, current in read]
         return bool(passed), [count.plus_one() for count in counts] if passed else counts
 
     async def _send_after(self, before: asyncio.Task[list[list[int]]] | None) -> list[list[int]]:
@@ -120,7 +120,7 @@ class RedisCounters:
                 await before
         finally:
             batch, self._batch = self._batch, []
-        with asking_redis("limits"):
+        with redis_call("limits"):
             async with asyncio.timeout(_TIMEOUT_SECONDS), self._redis.pipeline(transaction=False) as pipeline:
                 for limits in batch:
                     # One tag for all counters of a call keeps them on one node of a cluster.

@@ -15,7 +15,7 @@ from frontend.observe.logs import log
 from frontend.processes.background import Repeating
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
-_LARGEST = 64 * 1024
+_LARGEST = 64 * 1024  # bytes of a key set
 _FETCH_SECONDS = 5.0
 _FILE_SECONDS = 5.0
 # The shortest time between two refreshes for tokens with an unknown key, which attackers can send too.
@@ -59,7 +59,7 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
 
 
 class Jwks:
-    """A key set that is read every ``refresh`` seconds (a file every 5). The last good one is used for a day."""
+    """A key set, read every ``refresh`` seconds (a file every 5). After failures, the last good one lasts for a day."""
 
     def __init__(self, source: str, refresh: float) -> None:
         self._source = source
@@ -70,7 +70,7 @@ class Jwks:
         self._refreshing = Repeating(refresh if self._remote else _FILE_SECONDS, self._refresh)
 
     async def start(self) -> None:
-        """Read the set once, then again and again in the background."""
+        """Read the set once, then repeatedly in the background."""
         await self._read()
         self._refreshing.start()
 
@@ -79,8 +79,8 @@ class Jwks:
 
     async def find(self, kid: object) -> jwt.PyJWK | None:
         """The key with this id, or the only key if the token names none. An unknown id causes a refresh."""
-        if found := self._lookup(kid):
-            return found
+        if key := self._lookup(kid):
+            return key
         async with self._trying:
             if not self._lookup(kid) and time.monotonic() - self._tried_at > _COOLDOWN_SECONDS:
                 await self._read()

@@ -10,7 +10,7 @@ from frontend.access.caller import Caller, refuse
 from frontend.access.jwks import Jwks
 
 _REQUIRED = ["exp", "iat", "sub", "aud", "iss"]
-_LONGEST_SUBJECT = 128
+_LONGEST_SUBJECT = 128  # characters
 # The last second of the year 9999. Most libraries cannot represent a later time.
 _LAST_SECOND = 253_402_300_799
 _WRONG = "the token is missing, invalid or expired"
@@ -56,9 +56,9 @@ class Tokens:
         return claims
 
     async def _key(self, header: dict[str, Any]) -> tuple[jwt.PyJWK | str, str]:
-        found = await self._jwks.find(header.get("kid")) if self._jwks is not None else None
-        if found is not None:
-            return found, found.algorithm_name
+        key = await self._jwks.find(header.get("kid")) if self._jwks is not None else None
+        if key is not None:
+            return key, key.algorithm_name
         if self._secret:
             return self._secret, "HS256"
         raise jwt.InvalidKeyError("no key fits")

@@ -10,15 +10,15 @@ from frontend.access.registry import Registry
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
 from frontend.observe.logs import Outage
-from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_apart
+from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_detached
 
-# Seconds between two queries of all cached keys. A revoked key works at most this long and the time of a query.
+# Seconds between two queries of all cached keys. A revoked key works at most for this time plus a query.
 _REFRESH_SECONDS = 1.5
-# Keys that were not used for so long leave the cache.
+# Seconds without use after which a key leaves the cache.
 _IDLE_SECONDS = 600.0
-# Seconds between two updates of the keys' times of use.
+# Seconds between two updates of the times at which keys were last used.
 _WRITE_SECONDS = 60.0
-# Timeouts of queries: a caller waits longer than a refresh, which soon comes again.
+# Timeouts of a caller's query and of a refresh, which is soon repeated anyway.
 _LOOKUP_SECONDS, _REREAD_SECONDS = 5.0, 2.0
 # Keys per query.
 _BATCH = 500
@@ -71,22 +71,22 @@ class KnownKeys:
         """Requests with the same new key share one query."""
         lookup = self._lookups.get(digest)
         if lookup is None:
-            lookup = self._lookups[digest] = start_apart(self._look_up(digest))
+            lookup = self._lookups[digest] = start_detached(self._look_up(digest))
             lookup.add_done_callback(lambda task: self._lookups.pop(digest))
             lookup.add_done_callback(forget_outcome)
-        # A disconnect must not cancel the query of the others.
+        # A disconnect must not cancel the query of other requests.
         return await asyncio.shield(lookup)
 
     async def _look_up(self, digest: str) -> _Known:
         try:
             async with asyncio.timeout(_LOOKUP_SECONDS):
-                found = await self._registry.find([digest])
+                callers = await self._registry.find([digest])
         except DATABASE_FAILURES as error:
             self._outage.note(error)
             raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
-        if digest not in found:
+        if digest not in callers:
             raise refuse(_WRONG)
-        return self._known.setdefault(digest, _Known(found[digest], time.monotonic()))
+        return self._known.setdefault(digest, _Known(callers[digest], time.monotonic()))
 
     async def _refresh(self) -> None:
         oldest = time.monotonic() - _IDLE_SECONDS
@@ -96,11 +96,11 @@ class KnownKeys:
             digests = list(self._known)
             async with asyncio.timeout(_REREAD_SECONDS):
                 for start in range(0, len(digests), _BATCH):
-                    some = digests[start : start + _BATCH]
-                    found = await self._registry.find(some)
-                    for digest in some:
-                        if digest in found:
-                            self._known[digest].caller = found[digest]
+                    batch = digests[start : start + _BATCH]
+                    callers = await self._registry.find(batch)
+                    for digest in batch:
+                        if digest in callers:
+                            self._known[digest].caller = callers[digest]
                         else:
                             del self._known[digest]
 
@@ -110,5 +110,5 @@ class KnownKeys:
             for start in range(0, len(used), _BATCH):
                 await self._registry.note_used(used[start : start + _BATCH])
         except DATABASE_FAILURES:
-            # The refresh logs the outage. Try again the next time.
+            # The refresh logs the outage. The next update tries again.
             self._used.update(used)

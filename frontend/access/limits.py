@@ -47,7 +47,7 @@ class SharedCounters:
                 return await self._shared.take(limits)
             except REDIS_AWAY as error:
                 self._note(error)
-        # Reads still get an answer.
+        # Reading the limits works during an outage too.
         if self._refuse and any(limit.amount for limit in limits):
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
         return await self._local.take([self._share(limit) for limit in limits])
@@ -88,14 +88,14 @@ class Limiter:
         message = f"rate limit exceeded ({reached.limit}/min)"
         raise RateLimited(message, headers={**_headers(reached), "Retry-After": str(reached.retry_after)})
 
-    async def look(self, caller: Caller) -> dict[str, Count]:
+    async def usage(self, caller: Caller) -> dict[str, Count]:
         """The use of each of the caller's limits; ``organisation`` is the limit that its organisation's keys share."""
         limits = {name: self._of(caller, name)[0] for name in self.limits}
         if caller.org_limit is not None:
             limits["organisation"] = self._of(caller, next(iter(self.limits)))[-1]
         _, counts = await self.counters.take([replace(limit, amount=0) for limit in limits.values()])
-        found = zip(limits.items(), counts, strict=True)
-        return {name: replace(count, limit=limit.amount) for (name, limit), count in found}
+        read = zip(limits.items(), counts, strict=True)
+        return {name: replace(count, limit=limit.amount) for (name, limit), count in read}
 
     def _of(self, caller: Caller, name: str) -> list[Limit]:
         """The limits of a request: the key's own, and the one that its organisation's keys share."""

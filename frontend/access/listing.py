@@ -40,14 +40,14 @@ class KeyFilter:
     active: bool = False
 
     def conditions(self) -> list[sa.ColumnElement[bool]]:
-        found = []
+        conditions = []
         if self.text:
             within = [column.icontains(self.text, autoescape=True) for column in (KEYS.c.name, KEYS.c.org)]
             beginning = SECRETS.c.prefix.startswith(api_key.prefix(self.text), autoescape=True)
-            found.append(sa.or_(*within, beginning))
+            conditions.append(sa.or_(*within, beginning))
         if self.org is not None:
-            found.append(KEYS.c.org == self.org)
-        return [*found, *alive()] if self.active else found
+            conditions.append(KEYS.c.org == self.org)
+        return [*conditions, *alive()] if self.active else conditions
 
 
 EVERY_KEY = KeyFilter()
@@ -64,7 +64,7 @@ def alive() -> list[sa.ColumnElement[bool]]:
 
 
 def end(row: Any) -> int | None:
-    """The expiry of a secret or of its key, the earlier one, in seconds since 1970."""
+    """The expiry of a secret or of its key, whichever is earlier, in seconds since 1970."""
     ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
     return min(ends, default=None)
 
@@ -80,9 +80,9 @@ async def keys(connection: AsyncConnection, search: KeyFilter, page: Page) -> li
         KEYS.c.revoked_at,
     )
     query = sa.select(*columns, *times).join_from(SECRETS, KEYS).where(*search.conditions())
-    found = await fetch_page(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
+    rows = await fetch_page(connection, query, page, (SECRETS.c.created_at, SECRETS.c.prefix))
     # Thousands of rows would block the event loop.
-    return await asyncio.to_thread(lambda: list(map(_entry, found)))
+    return await asyncio.to_thread(lambda: list(map(_entry, rows)))
 
 
 def _entry(row: Any) -> KeyEntry:
@@ -97,5 +97,5 @@ async def orgs(connection: AsyncConnection, text: str, page: Page) -> list[tuple
     query = sa.select(ORGS.c.name, ORGS.c.requests_per_minute, count)
     if text:
         query = query.where(ORGS.c.name.icontains(text, autoescape=True))
-    found = await fetch_page(connection, query, page, (ORGS.c.name,))
-    return [(row.name, row.requests_per_minute, row.number) for row in found]
+    rows = await fetch_page(connection, query, page, (ORGS.c.name,))
+    return [(row.name, row.requests_per_minute, row.number) for row in rows]

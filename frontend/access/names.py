@@ -18,10 +18,10 @@ class MissingError(RegistryError):
     """A key, organisation or row does not exist."""
 
 
-def check_name(what: str, name: str, longest: int, param: str | None = None) -> str:
+def check_name(subject: str, name: str, longest: int, param: str | None = None) -> str:
     """Return the name. Raises ``RegistryError`` if it is empty, too long or not printable."""
     if not 0 < len(name) <= longest or not name.isprintable():
-        raise RegistryError(f"{what} must have 1 to {longest} printable characters", param)
+        raise RegistryError(f"{subject} must have 1 to {longest} printable characters", param)
     return name
 
 

@@ -24,7 +24,7 @@ from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 ROTATION_OVERLAP_SECONDS = 86_400
 # The longest lifetime of a key or an old secret: a hundred years.
 LONGEST_SECONDS = 100 * 365 * 86_400
-# The shortest time between two updates of a secret's time of use.
+# The shortest time between two updates of the time at which a secret was last used.
 _USED_SECONDS = 60
 
 
@@ -33,7 +33,7 @@ def _now() -> int:
 
 
 class Registry:
-    """Keys and organisations behind one engine. Any secret of a key, or the prefix of one, identifies the key.
+    """Keys and organisations in one database. Any secret of a key, or the prefix of a secret, identifies the key.
 
     Changes go to the audit log, under the user of this process or the ``acting`` one.
     """
@@ -102,10 +102,10 @@ class Registry:
         async with self._reader.connect() as connection:
             return await listing.keys(connection, search, page)
 
-    async def changes(self, wanted: AuditFilter, page: Page) -> list[AuditEntry]:
+    async def changes(self, audit_filter: AuditFilter, page: Page) -> list[AuditEntry]:
         """One page of the matching changes."""
         async with self._reader.connect() as connection:
-            return await audit.changes(connection, wanted, page)
+            return await audit.changes(connection, audit_filter, page)
 
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         """The callers by digest of a key. Unknown, expired and revoked keys are left out."""
@@ -119,7 +119,7 @@ class Registry:
             return {row.digest: _caller(row) for row in rows}
 
     async def note_used(self, digests: Collection[str]) -> None:
-        """Write the time of use of keys. It skips rows that another transaction has locked."""
+        """Write that keys were used now. It skips rows that another transaction has locked."""
         now = _now()
         old = or_(SECRETS.c.last_used_at.is_(None), SECRETS.c.last_used_at <= now - _USED_SECONDS)
         due = select(SECRETS.c.digest).where(SECRETS.c.digest.in_(digests), old).with_for_update(skip_locked=True)
@@ -145,7 +145,7 @@ class Registry:
             raise RegistryError(f"there is an organisation {name} already", "name") from None
 
     async def change_org(self, name: str, requests_per_minute: int | None) -> None:
-        """AuditEntry the limit of an organisation. None removes it."""
+        """Change the limit of an organisation. None removes it."""
         async with self._engine.begin() as connection:
             await self._check_org(connection, name)
             change = update(ORGS).where(ORGS.c.name == name)

@@ -116,8 +116,8 @@ class WorkTimer:
         self._buckets, self._key, self._seconds = buckets, key, 0.0
 
     @contextmanager
-    def taking_time(self) -> Iterator[None]:
-        """Add the seconds of the block to the bucket at its end."""
+    def measure(self) -> Iterator[None]:
+        """Add the seconds of the block to the bucket when it ends."""
         started = time.monotonic()
         try:
             yield

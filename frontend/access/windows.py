@@ -1,4 +1,4 @@
-"""The sliding window counter: this minute's count, plus the last one's by how much of it still lies in the window.
+"""The sliding window counter: this minute's count, plus the share of the last one's that is still inside.
 
 Cloudflare's approximation of a sliding window (https://blog.cloudflare.com/counting-things-a-lot-of-different-things),
 in whole microseconds. It behaves like a bucket of N that fills at N a minute.

@@ -38,11 +38,12 @@ _OPTIONS = {
     "probesize": "5000000",
     "analyzeduration": "5000000",
 }
-_RATES = range(4_000, 192_001)
+_RATES = range(4_000, 192_001)  # samples per second
 _MOST_CHANNELS = 8
 _MOST_TRACKS = 16
 # Smallest share of a channel's energy in the mix. Below it, the two channels cancel each other.
 _LEAST_MIXED = 0.01
+# Most broken packets of a file: this share of all, and these in addition.
 _BAD_PACKET_SHARE = 0.01
 _BAD_PACKETS_FREE = 2
 
@@ -56,7 +57,7 @@ class UnknownCodecError(Exception):
 
 
 class DamagedAudioError(Exception):
-    """The file is of an accepted kind and does not decode."""
+    """The file is of an accepted kind but cannot be decoded."""
 
 
 class BeyondLimitsError(Exception):
@@ -104,7 +105,7 @@ def _packets(container: Any, stream: Any) -> Iterator[Any]:
     try:
         yield from container.demux(stream)
     except av.error.FFmpegError:
-        # An Ogg stream may be followed by one of another shape, at which FFmpeg stops.
+        # FFmpeg stops at the end of an Ogg stream if the next one has another shape.
         if container.format.name != "ogg":
             raise
 
@@ -149,7 +150,7 @@ def _collect(container: Any, into: NDArray[np.int16]) -> int:
 
 
 class _Forward:
-    """A file without seeking. With seeking, FFmpeg first reads what follows a WAV's samples, and may fail there."""
+    """A file without seeking. With it, FFmpeg first reads the chunks after a WAV's samples, and may fail there."""
 
     def __init__(self, file: BinaryIO) -> None:
         self.read = file.read

@@ -1,4 +1,4 @@
-"""Where somebody speaks: Silero's voice detector (MIT), run through ONNX Runtime.
+"""Finds speech with Silero's voice detector (MIT), which ONNX Runtime runs.
 
 The detector has a state. Its variant for sequences processes many frames per run, in a quarter of the time. Almost
 constant audio is no speech and is skipped.
@@ -13,8 +13,8 @@ import numpy as np
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-FRAME = 512
-_CONTEXT = 64
+FRAME = 512  # samples
+_CONTEXT = 64  # samples before a frame
 _STATE = 128
 # Frames per run that fit into a processor's caches.
 _AT_ONCE = 64
@@ -44,14 +44,14 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
         hidden, cell = np.zeros((2, 1, 1, _STATE), np.float32)
         context = np.zeros(_CONTEXT, np.float32)
         for first in range(start, end, _AT_ONCE):
-            some = frames[first : min(first + _AT_ONCE, end)] / np.float32(32768)
+            batch = frames[first : min(first + _AT_ONCE, end)] / np.float32(32768)
             # Each frame is preceded by the last samples of the previous one.
-            given = np.empty((len(some), _CONTEXT + FRAME), np.float32)
-            given[:, _CONTEXT:] = some
-            given[0, :_CONTEXT], given[1:, :_CONTEXT] = context, some[:-1, -_CONTEXT:]
-            context = some[-1, -_CONTEXT:]
-            inputs = {"input": given, "h": hidden, "c": cell}
-            result[first : first + len(some)], hidden, cell = load_detector().run(None, inputs)
+            with_context = np.empty((len(batch), _CONTEXT + FRAME), np.float32)
+            with_context[:, _CONTEXT:] = batch
+            with_context[0, :_CONTEXT], with_context[1:, :_CONTEXT] = context, batch[:-1, -_CONTEXT:]
+            context = batch[-1, -_CONTEXT:]
+            inputs = {"input": with_context, "h": hidden, "c": cell}
+            result[first : first + len(batch)], hidden, cell = load_detector().run(None, inputs)
     return result
 
 
@@ -60,8 +60,8 @@ def _stretches(frames: Samples, quiet: int) -> list[tuple[int, int]]:
     blocks = -(-len(frames) // _BLOCK)
     loud = np.zeros(blocks + 2, bool)
     for block in range(blocks):
-        some = frames[block * _BLOCK : (block + 1) * _BLOCK]
-        loud[block + 1] = int(some.max()) - int(some.min()) >= 2 * quiet
+        block_frames = frames[block * _BLOCK : (block + 1) * _BLOCK]
+        loud[block + 1] = int(block_frames.max()) - int(block_frames.min()) >= 2 * quiet
     near = loud[:-2] | loud[1:-1] | loud[2:]
     edges = np.flatnonzero(np.diff(np.concatenate([[False], near, [False]]).astype(np.int8)))
     return [

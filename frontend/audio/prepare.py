@@ -13,7 +13,7 @@ from frontend.audio.speech_windows import Window, cut_windows, is_silent
 from frontend.processes.shared_memory import Attached
 
 SAMPLE_BYTES = 2
-# Seconds. Shorter audio has no speech.
+# Shorter audio has no speech.
 _SHORTEST_SECONDS = 0.1
 
 
@@ -62,7 +62,7 @@ class SpokenWindow:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A decoded file: its length in seconds, and its windows of speech, none when it is silent."""
+    """A decoded file: its length in seconds, and its windows of speech, none if it is silent."""
 
     duration: float
     windows: list[SpokenWindow]

@@ -32,7 +32,7 @@ _FOREIGN_BRANDS = {
 _PADDING = (b"free", b"skip", b"wide")
 # First boxes of files without a brand, which are old QuickTime files.
 _UNBRANDED = (b"moov", b"mdat", b"pnot")
-_SURE = 0.2
+_SURE = 0.2  # puremagic's confidence
 # puremagic's matches for runs of equal bytes and for raw samples.
 _NOISE = {".xxx", ".sub", ".sndr", ""}
 
@@ -85,32 +85,32 @@ def _of_audio(head: bytes) -> Kind | None:
 
 def _of_wave(head: bytes) -> Kind:
     order: Literal["big", "little"] = "big" if head.startswith(b"RIFX") else "little"
-    place = 12
-    while place + 8 <= len(head):
-        chunk, size = head[place : place + 4], int.from_bytes(head[place + 4 : place + 8], order)
+    offset = 12
+    while offset + 8 <= len(head):
+        chunk, size = head[offset : offset + 4], int.from_bytes(head[offset + 4 : offset + 8], order)
         if chunk == b"fmt ":
-            codec = int.from_bytes(head[place + 8 : place + 10], order)
+            codec = int.from_bytes(head[offset + 8 : offset + 10], order)
             if codec == _EXTENSIBLE:
-                codec = int.from_bytes(head[place + 32 : place + 34], order)
+                codec = int.from_bytes(head[offset + 32 : offset + 34], order)
             foreign = codec and codec not in _WAVE_CODECS
             return Kind(f"audio/vnd.wave; codec={codec:X}", False) if foreign else _WAV
-        place += 8 + size + size % 2
+        offset += 8 + size + size % 2
     return _WAV
 
 
 def _of_matroska(head: bytes) -> Kind:
-    place = head.find(_DOC_TYPE) + len(_DOC_TYPE)
+    offset = head.find(_DOC_TYPE) + len(_DOC_TYPE)
     # The length has one to eight bytes: one more than the first byte has leading zeros.
-    place += 9 - head[place : place + 1].ljust(1, b"\1")[0].bit_length()
-    is_webm = head[place : place + 4] == b"webm"
+    offset += 9 - head[offset : offset + 1].ljust(1, b"\1")[0].bit_length()
+    is_webm = head[offset : offset + 4] == b"webm"
     return Kind("video/webm", True) if is_webm else Kind("video/x-matroska", False)
 
 
 def _of_boxes(head: bytes) -> Kind | None:
-    place = 0
-    while head[place + 4 : place + 8] in _PADDING and (size := int.from_bytes(head[place : place + 4], "big")) >= 8:
-        place += size
-    box, brand = head[place + 4 : place + 8], head[place + 8 : place + 12]
+    offset = 0
+    while head[offset + 4 : offset + 8] in _PADDING and (size := int.from_bytes(head[offset : offset + 4], "big")) >= 8:
+        offset += size
+    box, brand = head[offset + 4 : offset + 8], head[offset + 8 : offset + 12]
     if box == b"ftyp":
         for beginning, content_type in _FOREIGN_BRANDS.items():
             if brand.startswith(beginning):

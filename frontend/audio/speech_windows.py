@@ -1,6 +1,6 @@
 """Cuts audio at pauses into windows for the model. The windows contain all speech.
 
-The rule for start and end, with two thresholds, is that of the voice detector's authors.
+The detector's authors use the same rule for start and end, with two thresholds.
 """
 
 from dataclasses import dataclass
@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
 
-_HYSTERESIS = 0.15
+_HYSTERESIS = 0.15  # speech goes on down to this much below the threshold
 _LEAST_PAUSE_FRAMES = 4
 _PADDING_SECONDS = 0.2
 # Longest pause that a window keeps, in seconds.
 _PAUSE_SECONDS = 0.3
-_SEARCHED_SHARE = 0.4
+_SEARCHED_SHARE = 0.4  # of a window, at its end, for the place of a cut
 
 Samples = NDArray[np.int16]
 
@@ -50,7 +50,7 @@ def is_silent(audio: Samples, peak_dbfs: float) -> bool:
 
 
 def speech_runs(probabilities: NDArray[np.float32], threshold: float, samples: int) -> list[Region]:
-    """Where speech is: it starts at ``threshold`` and ends with a pause well below it."""
+    """Regions of speech: each starts at ``threshold`` and ends with a pause well below it."""
     runs: list[list[int]] = []
     speaking, quiet = False, 0
     for index, probability in enumerate(probabilities.tolist()):

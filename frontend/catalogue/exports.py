@@ -28,10 +28,10 @@ class Export:
 def read_export(repository: Path, model: str) -> Export:
     """The export of a Triton model; empty without a valid file."""
     try:
-        found = json.loads((repository / model / "1" / _FILE).read_text(encoding="utf-8"))
+        values = json.loads((repository / model / "1" / _FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Export()
-    return Export(found.get("way", ""), tuple(found.get("skipped", ())), found.get("failed", ""))
+    return Export(values.get("way", ""), tuple(values.get("skipped", ())), values.get("failed", ""))
 
 
 def read_exports(repository: Path, models: Iterable[str]) -> Mapping[str, Export]:

@@ -68,9 +68,9 @@ class Served:
     def of(cls, models: str = "all", voices: str = "all", aliases: Aliases | None = None) -> "Served":
         """Parse ``all``, or names with commas. Raises ``ValueError`` for an unknown name."""
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
-        found = _named(named, models)
-        speaks = any(model.operation == SPEECH for model in found)
-        return cls(tuple(found), tuple(_named(VOICES, voices)) if speaks else (), aliases or Aliases())
+        chosen = _named(named, models)
+        speaks = any(model.operation == SPEECH for model in chosen)
+        return cls(tuple(chosen), tuple(_named(VOICES, voices)) if speaks else (), aliases or Aliases())
 
     @property
     def unaliased(self) -> "Served":
@@ -78,7 +78,7 @@ class Served:
         return replace(self, aliases=Aliases())
 
     def ids(self, operation: str | None = None) -> tuple[str, ...]:
-        """The ids of all models, or of those of one operation."""
+        """The ids of all models, or of the models of one operation."""
         return tuple(model.id for model in self.models if operation in (None, model.operation))
 
     def model_names(self, operation: str | None = None) -> dict[str, str]:
@@ -114,7 +114,7 @@ def _with_others(own: Collection[str], others: Mapping[str, str]) -> dict[str, s
 def _named(known: Mapping[str, _Item], names: str) -> list[_Item]:
     if names == "all":
         return list(known.values())
-    wanted = {name.strip() for name in names.split(",")}
-    if unknown := wanted - known.keys():
+    requested = {name.strip() for name in names.split(",")}
+    if unknown := requested - known.keys():
         raise ValueError(f"there is no {min(unknown)!r}; there are {', '.join(known)}")
-    return [item for name, item in known.items() if name in wanted]
+    return [item for name, item in known.items() if name in requested]

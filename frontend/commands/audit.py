@@ -17,7 +17,7 @@ from frontend.commands.tables import columns
 from frontend.commands.usage import day, name
 from frontend.usage.report import beginning
 
-_USUAL_LIMIT = 50
+_USUAL_LIMIT = 50  # changes
 
 
 def add_parsers(commands: Any) -> None:
@@ -32,9 +32,9 @@ def add_parsers(commands: Any) -> None:
 
 async def _run(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
     since = beginning(arguments.since) if arguments.since else 0
-    wanted = AuditFilter(since, arguments.actor or "", arguments.action or "", arguments.target or "")
+    audit_filter = AuditFilter(since, arguments.actor or "", arguments.action or "", arguments.target or "")
     rows = [("when (UTC)", "who", "from", "what", "of", "details")]
-    for change in await Registry(engine).changes(wanted, Page(arguments.limit, newest_first=True)):
+    for change in await Registry(engine).changes(audit_filter, Page(arguments.limit, newest_first=True)):
         at = time.strftime("%Y-%m-%d %H:%M:%S", time.gmtime(change.at))
         details = json.dumps(change.details, ensure_ascii=False)
         rows.append((at, change.actor, change.origin, change.action, change.target, details))

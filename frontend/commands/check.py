@@ -21,8 +21,8 @@ from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
 from frontend.operations.transcription.pipeline import Abilities
 
-_PROBLEMS = 2
-# What the readers of a model's files raise for missing or damaged files.
+_PROBLEMS = 2  # exit status
+# Errors that the readers of a model's files raise for missing or damaged files.
 _BAD_FILES = (OSError, ValueError, KeyError, TypeError)
 
 
@@ -52,9 +52,9 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
 def _exports(settings: Settings) -> Iterator[str]:
     """The precision in which each Triton model was exported, and the skipped ones with the reason."""
-    found = read_exports(settings.model_repository, settings.served.triton_models)
-    lines = columns([(model, export.way or "exported in a way that is not known") for model, export in found.items()])
-    for line, export in zip(lines, found.values(), strict=True):
+    exports = read_exports(settings.model_repository, settings.served.triton_models)
+    lines = columns([(model, export.way or "exported in a way that is not known") for model, export in exports.items()])
+    for line, export in zip(lines, exports.values(), strict=True):
         yield line
         yield from (f"  skipped {each}" for each in export.skipped)
 

@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS: Mapping[str, tuple[str, str]] = {
     "compare": ("scripts.compare", "what int8 changes on your own texts (in a checkout)"),
 }
-_NO_CHECKOUT = 2
+_NO_CHECKOUT = 2  # exit status
 
 
 def add_parsers(commands: Any) -> None:

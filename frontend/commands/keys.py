@@ -25,9 +25,9 @@ def seconds(text: str) -> int:
     number, unit = text[:-1], text[-1:]
     if unit not in _UNITS or not (number.isascii() and number.isdecimal()):
         raise ValueError(f"{text!r}: write 90s, 15m, 24h or 30d")
-    if (found := int(number) * _UNITS[unit]) > LONGEST_SECONDS:
+    if (duration := int(number) * _UNITS[unit]) > LONGEST_SECONDS:
         raise ValueError(f"{text!r}: must be at most {LONGEST_SECONDS // _UNITS['d']}d")
-    return found
+    return duration
 
 
 @argument
@@ -92,8 +92,8 @@ async def _run_keys(engine: AsyncEngine, arguments: argparse.Namespace) -> Itera
     if arguments.action == "create":
         key = await registry.create(arguments.name, arguments.tier or USUAL_TIER, arguments.org, limits, expires_at)
         return ["this key is not shown again:", key]
-    given = {"name": arguments.name, "tier": arguments.tier, "org": arguments.org, "expires_at": expires_at}
-    values = {name: value for name, value in given.items() if value is not None}
+    changes = {"name": arguments.name, "tier": arguments.tier, "org": arguments.org, "expires_at": expires_at}
+    values = {name: value for name, value in changes.items() if value is not None}
     if arguments.no_org:
         values["org"] = None
     if arguments.no_expiry:

@@ -19,7 +19,7 @@ from frontend.discovery.resolver import Resolver, Unresolved
 from frontend.errors import BadGateway
 from frontend.tritons.triton import Triton
 
-_SECONDS = 5.0
+_SECONDS = 5.0  # timeout of a service
 
 
 class _LackingError(Exception):
@@ -90,16 +90,16 @@ async def _tritons(settings: Settings, pool: PoolSetting, place: Place) -> str:
 
 async def _triton(settings: Settings, pool: PoolSetting, place: Place, address: str) -> int:
     triton = Triton(str(replace(place, host=address)), pool.tls(place.host))
-    wanted = pool.slots(settings.served.triton_models, 0)
+    slots = pool.slots(settings.served.triton_models, 0)
     try:
-        lacking = wanted.keys() - await triton.ready_models(list(wanted))
+        lacking = slots.keys() - await triton.ready_models(list(slots))
     except BadGateway:
         raise _LackingError("nobody answers") from None
     finally:
         await triton.close()
     if lacking:
         raise _LackingError(f"reached; not ready: {', '.join(sorted(lacking))}")
-    return len(wanted)
+    return len(slots)
 
 
 async def _jwks(settings: Settings) -> str:

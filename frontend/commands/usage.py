@@ -46,10 +46,10 @@ def add_parsers(commands: Any) -> None:
 
 
 async def _run_usage(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
-    books = UsageQueries(engine)
+    queries = UsageQueries(engine)
     key_id = await Registry(engine).key_id(arguments.key) if arguments.key else None
     scope = UsageFilter(arguments.first, arguments.last, arguments.org, key_id)
-    table = cells(await report(books, scope, arguments.by), arguments.by)
+    table = cells(await report(queries, scope, arguments.by), arguments.by)
     return to_csv(table).splitlines() if arguments.csv else columns(table)
 
 
@@ -58,9 +58,9 @@ async def _run_prune(engine: AsyncEngine, arguments: argparse.Namespace) -> Iter
 
 
 async def _run_wallets(engine: AsyncEngine, arguments: argparse.Namespace) -> Iterable[str]:
-    books = UsageQueries(engine)
+    queries = UsageQueries(engine)
     if arguments.action == "top-up":
-        balance = await books.top_up(arguments.org, arguments.amount, arguments.reference)
+        balance = await queries.top_up(arguments.org, arguments.amount, arguments.reference)
         return [f"{arguments.org} has {to_chf(balance)} CHF"]
-    balances = await books.balances()
+    balances = await queries.balances()
     return columns([("organisation", "CHF"), *((org, to_chf(balance)) for org, balance in balances.items())])

@@ -24,8 +24,8 @@ class Networks:
     def caller(self, peer: str, forwarded: Sequence[str]) -> str:
         """The address of the caller. ``forwarded`` are the lines of ``X-Forwarded-For``.
 
-        Each proxy appends the address that called it. The entries count from the last one on, while these networks
-        added them. The caller may have written those before.
+        Each proxy appends the address that called it. Entries are read from the last one, as long as these networks
+        added them. A caller may have forged the earlier ones.
         """
         address, entries = peer, ",".join(forwarded).split(",")
         while entries and self.has(address) and (before := _parsed(entries.pop())) is not None:
@@ -34,7 +34,7 @@ class Networks:
 
 
 def network_of(address: str) -> str:
-    """The key for counts of a caller: its address, or its /64, since an IPv6 caller has all addresses of it."""
+    """The key under which a caller is counted: an IPv4 address, or the /64 network that an IPv6 caller has."""
     parsed = _parsed(address)
     if isinstance(parsed, IPv6Address):
         return str(IPv6Network((int(parsed) >> 64 << 64, 64)))

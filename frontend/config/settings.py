@@ -18,7 +18,7 @@ from frontend.config.pools import Pools, PoolSetting
 from frontend.config.reading import PREFIX
 from frontend.config.tables import Floors, Limits, Prices, Tiers, faults_of, faults_of_aliases
 
-_SECRET_BYTES = 32
+_SECRET_BYTES = 32  # at least
 _WEB = ("http://", "https://")
 _SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
 # Browsers send origins in lower case, and the port only if it is not the scheme's default.
@@ -61,7 +61,7 @@ class Settings(Fields):
         return settings
 
     def _faults(self) -> Iterator[tuple[str, str]]:
-        """Faults that types and bounds do not catch: the setting and the reason."""
+        """The setting and the reason of each fault that types and bounds do not catch."""
         for name in ("jwt_secret", "admin_key"):
             if 0 < len(getattr(self, name).encode()) < _SECRET_BYTES:
                 yield name, f"must have at least {_SECRET_BYTES} bytes"
@@ -111,8 +111,8 @@ class Settings(Fields):
     @cached_property
     def operations(self) -> tuple[str, ...]:
         """The operations with endpoints."""
-        found = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
-        return tuple(dict.fromkeys(found))
+        operations = [model.operation for model in self.served.models] + [CHAT] * bool(self.chat_upstream)
+        return tuple(dict.fromkeys(operations))
 
     @cached_property
     def allowed_origins(self) -> frozenset[str]:
@@ -138,7 +138,7 @@ class Settings(Fields):
 
     @property
     def stop_seconds(self) -> float:
-        """The longest stop. A supervisor must wait longer before it kills."""
+        """The longest time for a stop. A supervisor must wait longer before it kills."""
         return self.stop_delay_seconds + self.longest_drain_seconds + _FLUSH_SECONDS
 
     @cached_property

@@ -31,12 +31,12 @@ _SENTENCES = {
 def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
     """The place and the reason of each fault."""
     for fault in error.errors():
-        sentence, given = _SENTENCES.get(fault["type"], ""), fault["input"]
+        sentence, value = _SENTENCES.get(fault["type"], ""), fault["input"]
         if fault["type"] == "value_error":
             sentence = str(fault["ctx"]["error"])
         elif not sentence:
             sentence = fault["msg"].partition(", unable")[0].replace("Input should", "must")
-            sentence += f", not {given!r}" if isinstance(given, str | int) else ""
+            sentence += f", not {value!r}" if isinstance(value, str | int) else ""
         yield ".".join(str(part) for part in fault["loc"] if part != "[key]"), sentence
 
 
@@ -49,9 +49,9 @@ def _one_of(kind: str, names: Collection[str]) -> AfterValidator:
     return AfterValidator(check)
 
 
-def made_of(given: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:
-    """A field that is validated as ``given`` and then converted by ``make``."""
-    return GetPydanticSchema(lambda _, schema: no_info_after_validator_function(make, schema(given)))
+def made_of(source: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:
+    """A field that is validated as ``source`` and then converted by ``make``."""
+    return GetPydanticSchema(lambda _, schema: no_info_after_validator_function(make, schema(source)))
 
 
 def _price(model: str, by_unit: Mapping[str, int]) -> Price:

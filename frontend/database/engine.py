@@ -93,7 +93,7 @@ def open_engine(url: str, connections: int = 4) -> AsyncEngine:
 
 
 def reading(engine: AsyncEngine) -> AsyncEngine:
-    """The same engine for reads. Its connections begin no transaction and so wait for no writer."""
+    """The same engine for reads. Its connections begin no transaction, so they wait for no writer."""
     return engine.execution_options(isolation_level=_AUTOCOMMIT)
 
 

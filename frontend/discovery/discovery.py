@@ -47,11 +47,11 @@ class Discovery:
         self._answers: dict[Place, _Answer] = {}
         self._failing: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
-        self._repeating = Repeating(seconds, self.look)
+        self._repeating = Repeating(seconds, self.refresh)
 
     async def start(self) -> None:
         """Resolve once, wait for the trials, then resolve in the background."""
-        await self.look()
+        await self.refresh()
         await asyncio.gather(*self._tasks)
         self._repeating.start()
 
@@ -60,21 +60,21 @@ class Discovery:
         await self._repeating.close()
         await cancel_all(list(self._tasks))
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Resolve the names, add new Tritons and remove those that are gone."""
         self._places = await self._read()
         answers = await asyncio.gather(*map(self._resolve, self._places))
         self._answers = dict(zip(self._places, answers, strict=True))
-        found = {
+        members = {
             str(replace(place, host=address)): place
             for place, answer in self._answers.items()
             for address in answer.addresses
         }
-        for address, _ in self._members.items() - found.items():
+        for address, _ in self._members.items() - members.items():
             log.info("a Triton has gone", extra={"fields": {"backend": self._name(address)}})
             self._begin(self._dispatcher.remove(self._name(address)))
             del self._members[address]
-        for address, place in found.items() - self._members.items():
+        for address, place in members.items() - self._members.items():
             self._add(address, place)
 
     def _add(self, address: str, place: Place) -> None:
@@ -99,7 +99,7 @@ class Discovery:
         task.add_done_callback(self._tasks.discard)
 
     async def _read(self) -> list[Place]:
-        """The pool's places, from the settings or its file; the last ones if the file cannot be read."""
+        """The pool's places, from the settings or its file; the previous ones if the file cannot be read."""
         try:
             places = await asyncio.to_thread(self._pool.read) if self._pool.file else self._places
         except (OSError, ValueError) as error:
@@ -109,7 +109,7 @@ class Discovery:
         return places
 
     async def _resolve(self, place: Place) -> _Answer:
-        """The addresses of a place; the last ones if DNS fails or has just become empty."""
+        """The addresses of a place; the previous ones if DNS fails or has just become empty."""
         last = self._answers.get(place, _Answer())
         try:
             addresses = await self._resolver.addresses(place.host)
@@ -121,9 +121,9 @@ class Discovery:
             return _Answer(last.addresses, last.empty + 1)
         return _Answer(addresses)
 
-    def _note_failure(self, what: str, details: str) -> None:
-        """Log a failure once until it is over."""
-        if what not in self._failing:
-            self._failing.add(what)
-            fields = {"pool": self._pool.name, "source": what, "details": details}
+    def _note_failure(self, source: str, details: str) -> None:
+        """Log a failure, once until ``source`` works again."""
+        if source not in self._failing:
+            self._failing.add(source)
+            fields = {"pool": self._pool.name, "source": source, "details": details}
             log.warning("the addresses of a pool cannot be found", extra={"fields": fields})

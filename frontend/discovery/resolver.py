@@ -41,8 +41,8 @@ class Resolver:
         """
         if dns.inet.is_address(host):
             return [host]
-        found = _of_hosts(host) or await self._ask(host, "A") or await self._ask(host, "AAAA")
-        return sorted(found)
+        addresses = _of_hosts(host) or await self._ask(host, "A") or await self._ask(host, "AAAA")
+        return sorted(addresses)
 
     async def _ask(self, host: str, kind: str) -> list[str]:
         try:
@@ -61,5 +61,5 @@ def _of_hosts(host: str) -> list[str]:
     except (OSError, UnicodeDecodeError):
         return []
     rows = [line.partition("#")[0].split() for line in lines]
-    found = {row[0] for row in rows if row and host.lower() in map(str.lower, row[1:]) and dns.inet.is_address(row[0])}
-    return [address for address in found if ":" not in address] or list(found)
+    ips = {row[0] for row in rows if row and host.lower() in map(str.lower, row[1:]) and dns.inet.is_address(row[0])}
+    return [ip for ip in ips if ":" not in ip] or list(ips)

@@ -54,7 +54,7 @@ class BatchSize:
         self._is_whole = self._doubted = False
 
     def configure(self, instances: float, max_batch: int, *, gpu: bool) -> None:
-        """Take the model's configuration. ``instances`` is this frontend's share of them.
+        """Use the model's configuration. ``instances`` is this frontend's share of its instances.
 
         A GPU begins with full batches; processors begin with the smallest.
         """

@@ -78,14 +78,14 @@ class Dispatcher:
         if name not in self._backends:
             self._admission.forget(name)
 
-    def add_local_queue(self, name: str, places: int) -> ModelQueue:
-        """Add a queue for local workers with ``places`` slots. One key gets at most half of them."""
+    def add_local_queue(self, name: str, slots: int) -> ModelQueue:
+        """Add a queue for local workers with this number of ``slots``. One key gets at most half of them."""
         admission = Admission(dataclasses.replace(self._rules, key_share=_KEY_SHARE))
         calls = admission.models[name] = ModelCalls(name, admission.rules, {})
-        load = admission.triton(name, {name: places}).models[name]
-        load.capacity, load.cap, load.takes_calls = Capacity(places), places, True
+        load = admission.triton(name, {name: slots}).models[name]
+        load.capacity, load.cap, load.takes_calls = Capacity(slots), slots, True
         calls.configure()
-        IN_FLIGHT_BOUND.labels(name, name).set(places)
+        IN_FLIGHT_BOUND.labels(name, name).set(slots)
         self._queues[name] = ModelQueue(calls, Sender(admission), self._bounds)
         return self._queues[name]
 
@@ -130,7 +130,7 @@ class Dispatcher:
         """Queue a call of ``cost``, send it and return the named outputs.
 
         ``inputs`` is called when the call is sent, because waiting calls should hold no arrays. Raises ``Busy`` if the
-        call is refused, and what ``InferenceServer.infer`` raises.
+        call is refused, and the errors of ``InferenceServer.infer``.
         """
 
         async def call(name: str) -> Outputs:
@@ -166,23 +166,23 @@ class Dispatcher:
         self._sender.send()
 
     def _share(self, model: str, now: float) -> None:
-        calls, part = self._admission.models[model], self._frontends.part(model)
-        calls.share = part.share
+        calls, share = self._admission.models[model], self._frontends.share_of(model)
+        calls.share = share.fraction
         calls.scheduler.set_floors(
-            {owner: -(-floor // part.count) for owner, floor in self._floors.get(model, {}).items()}
+            {owner: -(-floor // share.count) for owner, floor in self._floors.get(model, {}).items()}
         )
         calls.configure()
-        if part.batch is not None:
-            calls.batch.follow(part.batch)
+        if share.batch is not None:
+            calls.batch.follow(share.batch)
         self._queues[model].show()
         tritons = sorted(calls.tritons)
         # Each frontend starts at another Triton, so that frontends do not fill the same one first.
-        first = part.number * len(tritons) // part.count
+        first = share.number * len(tritons) // share.count
         for number, name in enumerate(tritons):
             triton = calls.tritons[name]
-            triton.models[model].place = (number - first) % len(tritons) * part.count // len(tritons)
-            triton.frontends = part.count
-            if part.is_used_elsewhere:
+            triton.models[model].place = (number - first) % len(tritons) * share.count // len(tritons)
+            triton.frontends = share.count
+            if share.is_used_elsewhere:
                 triton.used_elsewhere(now)
             if name in self._backends:
-                self._backends[name].show(model, math.ceil(part.share * triton.models[model].bound))
+                self._backends[name].show(model, math.ceil(share.fraction * triton.models[model].bound))

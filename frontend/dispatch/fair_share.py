@@ -78,8 +78,8 @@ class FairShare:
     def first(self, may: Callable[[Call], bool]) -> Call | None:
         """The next call for which ``may`` is true; None if there is none."""
         passed: list[tuple[float, int, Hashable]] = []
-        found = None
-        while self._heap and found is None:
+        first = None
+        while self._heap and first is None:
             entry = self._heap[0]
             key = entry[2]
             if self._entries.get(key) != entry[1]:
@@ -87,12 +87,12 @@ class FairShare:
                 continue
             call = min(self._queues[key], key=attrgetter("rank"))
             if may(call):
-                found = call
+                first = call
             else:
                 passed.append(heapq.heappop(self._heap))
         for entry in passed:
             heapq.heappush(self._heap, entry)
-        return found
+        return first
 
     def granted(self, call: Call) -> None:
         """Grant a waiting call: the next call of its key starts where its work ends."""

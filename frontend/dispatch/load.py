@@ -85,10 +85,10 @@ class ModelLoad:
         # Calls sent at the same time share an execution. With several instances, the free one is not known.
         if alone and self.instances == 1 and now != self.began:
             return False
-        each = 1 if alone else EXECUTIONS
-        most = each * self.instances + ROUNDING
-        in_flight = sent.executions - self.long * (EXECUTIONS - each)
-        if sent.calls < self.bound and in_flight + min(executions, each) <= most:
+        per_instance = 1 if alone else EXECUTIONS
+        most = per_instance * self.instances + ROUNDING
+        in_flight = sent.executions - self.long * (EXECUTIONS - per_instance)
+        if sent.calls < self.bound and in_flight + min(executions, per_instance) <= most:
             return True
         if alone or in_flight > most or not sent.all_after(call):
             return False
@@ -96,7 +96,7 @@ class ModelLoad:
 
 
 class TritonLoad:
-    """All models of one Triton, which is ``near`` where it is in this frontend's zone."""
+    """All models of one Triton."""
 
     def __init__(self, models: Iterable[str], idle_seconds: float) -> None:
         self._idle_seconds = idle_seconds

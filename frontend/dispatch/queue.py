@@ -61,7 +61,7 @@ class Sender:
         return sent
 
     def leave(self, model: ModelCalls, call: Call) -> None:
-        """Remove a call that has ended or was abandoned, and send what then fits."""
+        """Remove a call that has ended or was abandoned, and send the calls that then fit."""
         self._waiting.pop(call, None)
         if call.backend:
             calls_in_flight(call.backend, model.name, _TIERS[call.priority]).dec()
@@ -95,7 +95,7 @@ class ModelQueue:
         self._tasks: set[asyncio.Task[object]] = set()
         for reason in _REFUSALS:
             QUEUE_REFUSED.labels(self.model, reason)
-        self._shown = [QUEUE_WAITING.labels(self.model, _TIERS[level + 1]) for level in range(PRIORITIES)]
+        self._waiting_gauges = [QUEUE_WAITING.labels(self.model, _TIERS[level + 1]) for level in range(PRIORITIES)]
 
     async def close(self) -> None:
         """Cancel calls that still run after their callers were cancelled."""
@@ -134,9 +134,9 @@ class ModelQueue:
 
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
         """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
-        takes = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0
-        if takes and self._loop.time() + self._calls.expected_wait(context.priority) + takes > context.deadline:
-            refusal = f"this would take about {takes:.0f} s of work and has {context.remaining():.0f} s, retry later"
+        seconds = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0
+        if seconds and self._loop.time() + self._calls.expected_wait(context.priority) + seconds > context.deadline:
+            refusal = f"this would take about {seconds:.0f} s of work and has {context.remaining():.0f} s, retry later"
             raise self._refusal("late", context, f"the model is too busy: {refusal}")
 
     async def run(
@@ -200,8 +200,8 @@ class ModelQueue:
         self._show_waiting()
 
     def _show_waiting(self) -> None:
-        for level, shown in enumerate(self._shown, 1):
-            shown.set(self._calls.scheduler.waiting(level))
+        for level, gauge in enumerate(self._waiting_gauges, 1):
+            gauge.set(self._calls.scheduler.waiting(level))
 
     async def _until(self, sent: "asyncio.Future[None]", context: RequestContext) -> None:
         try:

@@ -50,9 +50,9 @@ class Scheduler:
         self._used_at = self._short_at = -math.inf
         # Calls of rank 0 that wait or are in flight.
         self._short = 0
-        self._owned = dict.fromkeys(self._floors, 0)
+        self._owner_calls = dict.fromkeys(self._floors, 0)
         self._owners: dict[str, OrderedDict[Call, None]] = {owner: OrderedDict() for owner in self._floors}
-        self._seen: dict[str, float] = {}
+        self._active_at: dict[str, float] = {}
 
     def waiting(self, priority: int) -> int:
         """The number of waiting calls of one priority."""
@@ -87,7 +87,7 @@ class Scheduler:
         self._short += not call.rank
         if call.owner is not None and call.owner in self._owners:
             self._owners[call.owner][call] = None
-            self._seen[call.owner] = now
+            self._active_at[call.owner] = now
 
     def leave(self, call: Call, now: float) -> None:
         """Remove a call that has ended or was abandoned."""
@@ -112,7 +112,7 @@ class Scheduler:
         if kept and self.bound - self.in_flight <= kept:
             return None
         oldest = next(iter(self._arrivals), None)
-        if by_age and oldest is not None and self._goes_for_its_age(oldest, now):
+        if by_age and oldest is not None and self._goes_by_age(oldest, now):
             return FIRST, oldest
 
         def may_go(call: Call) -> bool:
@@ -133,26 +133,26 @@ class Scheduler:
         call.sent = now
         self.in_flight += 1
         self._in_flight_of[call.key] = self._in_flight_of.get(call.key, 0) + 1
-        if call.owner is not None and call.owner in self._owned:
-            self._owned[call.owner] += 1
+        if call.owner is not None and call.owner in self._owner_calls:
+            self._owner_calls[call.owner] += 1
 
     def passed_over(self, calls: int) -> None:
         """Count calls to other models that went first. After ``aged_every`` of them, the oldest here may go."""
         self._passed += calls
 
     def next_change(self, now: float) -> float:
-        """The time at which slots kept for a floor come free by themselves; infinity if there are none."""
+        """The time at which slots kept for a floor become free for others; infinity if there are none."""
         hold = self._rules.hold_seconds
-        return min((self._seen[owner] + hold for owner in self._owners_below_floor(now)), default=math.inf)
+        return min((self._active_at[owner] + hold for owner in self._owners_below_floor(now)), default=math.inf)
 
     def _end(self, call: Call, now: float) -> None:
         self.in_flight -= 1
         self._in_flight_of[call.key] -= 1
         if not self._in_flight_of[call.key]:
             del self._in_flight_of[call.key]
-        if call.owner is not None and call.owner in self._owned:
-            self._owned[call.owner] -= 1
-            self._seen[call.owner] = now
+        if call.owner is not None and call.owner in self._owner_calls:
+            self._owner_calls[call.owner] -= 1
+            self._active_at[call.owner] = now
 
     def _by_arrival(self, call: Call) -> OrderedDict[Call, None]:
         return self._bulk if call.priority == BULK else self._arrivals
@@ -169,27 +169,27 @@ class Scheduler:
         share = self._rules.key_share
         return share >= 1 or self._in_flight_of.get(call.key, 0) < max(1, math.floor(self.bound * share))
 
-    def _goes_for_its_age(self, oldest: Call, now: float) -> bool:
+    def _goes_by_age(self, oldest: Call, now: float) -> bool:
         """Whether ageing lets ``oldest`` go: one call in ``aged_every``, or after that many to other models."""
         every, before = self._rules.aged_every, self._priorities[: oldest.priority - 1]
         is_due = self._since_aged + 1 >= every or (self._passed >= every and not any(calls.count for calls in before))
         return is_due and now - oldest.arrived >= self._rules.age_seconds and self._is_below_key_share(oldest)
 
     def _is_below_floor(self, owner: str | None) -> bool:
-        return owner is not None and owner in self._owned and self._owned[owner] < self._floors[owner]
+        return owner is not None and owner in self._owner_calls and self._owner_calls[owner] < self._floors[owner]
 
     def _below_floor(self) -> Call | None:
         floors = self._floors
         short = [owner for owner, calls in self._owners.items() if calls and self._is_below_floor(owner)]
         if not short:
             return None
-        owner = min(short, key=lambda owner: self._owned[owner] / floors[owner])
+        owner = min(short, key=lambda owner: self._owner_calls[owner] / floors[owner])
         return next((call for call in self._owners[owner] if self._is_below_key_share(call)), None)
 
     def _owners_below_floor(self, now: float) -> list[str]:
         """The active owners below their floor."""
         since = now - self._rules.hold_seconds
-        return [owner for owner, seen in self._seen.items() if seen > since and self._is_below_floor(owner)]
+        return [owner for owner, active in self._active_at.items() if active > since and self._is_below_floor(owner)]
 
     def _slots_kept(self, now: float) -> int:
-        return sum(self._floors[owner] - self._owned[owner] for owner in self._owners_below_floor(now))
+        return sum(self._floors[owner] - self._owner_calls[owner] for owner in self._owners_below_floor(now))

@@ -53,7 +53,7 @@ async def deliver(
         # A body that HTTP does not allow here would corrupt the connection's next answer.
         if must_be_empty_body(request.method, status):
             body = b""
-        # Release what produced the answer.
+        # Release the resources of the work before the caller reads.
         request[MEMORY_RESERVATION].closing.close()
         request[MEMORY_RESERVATION].resize(len(body))
         cut = max(0, len(body) - 1) // _PIECE * _PIECE
@@ -87,8 +87,8 @@ async def deliver(
     return answer
 
 
-async def _cut(body: bytes, end: int, holding: MemoryReservation) -> AsyncGenerator[bytes, None]:
+async def _cut(body: bytes, end: int, memory: MemoryReservation) -> AsyncGenerator[bytes, None]:
     """Pieces of the body up to ``end``. The memory reservation shrinks as they go out."""
     for start in range(0, end, _PIECE):
         yield body[start : start + _PIECE]
-        holding.resize(len(body) - start - _PIECE)
+        memory.resize(len(body) - start - _PIECE)

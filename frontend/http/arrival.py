@@ -15,7 +15,7 @@ _EXPECTED = web.RequestKey("expected", bool)
 # Digest of the body's content. A retry of the same content has the same digest.
 CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
-_RATE_SECONDS = 10.0
+_RATE_SECONDS = 10.0  # between checks of the lowest rate
 
 
 def refuse_encoding(request: web.Request) -> None:
@@ -94,10 +94,10 @@ async def _in_time(request: web.Request, settings: Settings) -> AsyncIterator[No
 
 
 @asynccontextmanager
-async def arriving(
+async def receive_body(
     request: web.Request, settings: Settings, most: int, too_large: ApiError
 ) -> AsyncIterator[AsyncIterator[bytes]]:
-    """Pieces of a body of at most ``most`` bytes. It invites a client that expects ``100 Continue`` to send."""
+    """Pieces of a body of at most ``most`` bytes. It first sends ``100 Continue`` if the client waits for it."""
     if (request.content_length or 0) > most:
         raise too_large
     await _send_continue(request)

@@ -43,7 +43,7 @@ _READ_BYTES = 1024
 _PIECE_BYTES = 8 * 1024
 # Most bytes of a request's start that are kept for inspection if the parser refuses it.
 _LONGEST_HEAD = 32 * 1024
-_RETRY_SECONDS = 5
+_RETRY_SECONDS = 5  # for ``Retry-After``
 # Seconds. A caller that closes its writing side within this time of its request waits for the answer. Later, it counts
 # as disconnected.
 _HALF_CLOSE_SECONDS = 0.1
@@ -92,12 +92,12 @@ class Connection(web.RequestHandler):
         self._settings = settings
         self._address = ""
         self._admitted = False
-        # Bytes that wait for their turn to be parsed; and whether aiohttp wants no more of a body for now.
+        # Bytes that wait to be parsed, and whether aiohttp has paused the body.
         self._unparsed = bytearray()
         self._body_paused = False
         # The first bytes of the current request.
         self._head = bytearray()
-        # Whether the parser refused them, with the path and the origin of that request.
+        # Whether the parser refused them, and the path and origin of that request.
         self._broken = False
         self._asked_by = "", ""
         # Requests without a complete answer, and the body of the last one.
@@ -143,14 +143,14 @@ class Connection(web.RequestHandler):
         return self.port.state.closing and self._unanswered <= 1
 
     def close_if_idle(self, *, patient: bool) -> None:
-        """Close the connection if no request has begun. ``patient`` spares a connection with a partial request."""
+        """Close the connection if no request has begun. With ``patient``, a partial request counts as begun."""
         wire = self.transport
         idle = not self._unanswered and self._last_body.is_eof() and not self._unparsed
         if wire is not None and idle and not _unread_bytes(wire) and not (patient and self._head):
             self.force_close()
 
     def data_received(self, data: bytes) -> None:
-        """Parse new bytes in pieces, when it is this connection's turn; no more are read until then."""
+        """Parse new bytes in pieces, when the parse queue allows it. No more are read until then."""
         if not data:
             # aiohttp resumes the parser.
             self._parse(data)
@@ -158,8 +158,8 @@ class Connection(web.RequestHandler):
         queue, waits = self.port.parse_queue, bool(self._unparsed)
         self._unparsed += data
         if not waits:
-            # More of a request does not count as a beginning, however slowly it comes.
-            (queue.go_on if self._head else queue.begin)(self._parse_piece)
+            # Only the first bytes of a request count as a beginning, even if the rest comes slowly.
+            (queue.resume if self._head else queue.begin)(self._parse_piece)
         if self._unparsed and self.transport is not None:
             self.transport.pause_reading()
 
@@ -168,12 +168,12 @@ class Connection(web.RequestHandler):
         del self._unparsed[:_PIECE_BYTES]
         self._parse(piece)
         if self._unparsed:
-            self.port.parse_queue.go_on(self._parse_piece)
+            self.port.parse_queue.resume(self._parse_piece)
         elif self.transport is not None and not self._body_paused and not self._buffer_paused:
             self.transport.resume_reading()
 
     def _parse(self, data: bytes) -> None:
-        """Parse. If the parser refuses a request that the API answers itself, a substitute request goes on."""
+        """Parse. If the parser refuses a request that the API answers itself, a substitute request replaces it."""
         if self._broken:
             return
         # Without data, aiohttp resumes the parser. The clock for more data starts here.
@@ -203,11 +203,11 @@ class Connection(web.RequestHandler):
         super().pause_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        """Resume parsing in a later turn of the event loop.
+        """Resume parsing in a later iteration of the event loop.
 
         A reader that discards a body would otherwise never yield.
         """
-        self.port.parse_queue.go_on(partial(self._resume, resume_parser))
+        self.port.parse_queue.resume(partial(self._resume, resume_parser))
 
     def _resume(self, resume_parser: bool) -> None:
         if self.transport is None:
@@ -241,7 +241,7 @@ class Connection(web.RequestHandler):
             self.force_close()
 
     def log_exception(self, *args: Any, **kw: Any) -> None:
-        """Log a fault of ours. A connection that ends while the rest of a body is discarded is none."""
+        """Log an error of the server. A disconnect while the rest of a body is discarded is none."""
         if self.transport is not None:
             super().log_exception(*args, **kw)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from frontend.errors import InvalidRequest
 
-_LONGEST_NAME = 256
+_LONGEST_NAME = 256  # characters
 
 
 def check_name(name: str) -> None:
@@ -46,7 +46,7 @@ def checked_text(value: str, name: str, place: str | None = None) -> str:
 
 
 def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], default: str) -> str:
-    """One of ``allowed``, or the default if absent."""
+    """A value out of ``allowed``; the default if absent."""
     value = text(values, name)
     if value is None:
         return default
@@ -56,7 +56,7 @@ def choice(values: Mapping[str, Any], name: str, allowed: Collection[str], defau
 
 
 def model(values: Mapping[str, Any], names: Mapping[str, str]) -> str:
-    """The model that one of the endpoint's ``names`` refers to; the first if absent."""
+    """The model of a name in the endpoint's ``names``; the first if absent."""
     value = text(values, "model")
     if value is None:
         return next(iter(names.values()))
@@ -76,13 +76,13 @@ def integer_between(values: Mapping[str, Any], name: str, least: int, most: int)
     return _integer(values, name, least, most, f"an integer from {least} to {most}")
 
 
-def _integer(values: Mapping[str, Any], name: str, least: int, most: float, what: str) -> int | None:
+def _integer(values: Mapping[str, Any], name: str, least: int, most: float, expected: str) -> int | None:
     value = values.get(name)
     if value is None or value == "":
         return None
     # In Python, JSON's true is an int.
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
-        raise InvalidRequest(f"{name} must be {what}", param=name)
+        raise InvalidRequest(f"{name} must be {expected}", param=name)
     return value
 
 

@@ -11,16 +11,16 @@ from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMul
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.http.arrival import CONTENT, arriving, refuse_encoding
+from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
 from frontend.processes.shared_memory import SharedBytes
 
-_LONGEST_FIELD = 64 * 1024
-_LONGEST_BOUNDARY = 70
+_LONGEST_FIELD = 64 * 1024  # bytes
+_LONGEST_BOUNDARY = 70  # characters, by RFC 2046
 # Most bytes before the content of the first part: a preamble and the part's head.
 _LONGEST_START = 64 * 1024
 _MOST_PARTS = 64
-_OVERHEAD = 1024 * 1024
+_OVERHEAD = 1024 * 1024  # most bytes of a body in addition to the file
 _ANY_BYTES = "latin-1"
 _MALFORMED = "the multipart body is malformed"
 
@@ -71,8 +71,8 @@ class _Reader:
     that different forms have different digests.
     """
 
-    def __init__(self, shape: Shape, holding: MemoryReservation) -> None:
-        self._shape, self._holding = shape, holding
+    def __init__(self, shape: Shape, memory: MemoryReservation) -> None:
+        self._shape, self._memory = shape, memory
         self._name = ""
         self._text: bytearray | None = None
         self._content = hashlib.sha256()
@@ -93,7 +93,7 @@ class _Reader:
         if self.form.file is not None:
             raise InvalidRequest(f"parameter given twice: {self._name}", param=self._name)
         self._text, self.form.file = None, SharedBytes()
-        self._holding.closing.callback(self.form.file.close)
+        self._memory.closing.callback(self.form.file.close)
 
     def add(self, content: bytes) -> None:
         """Handle content of the current part."""
@@ -108,7 +108,7 @@ class _Reader:
             if self._size > _LONGEST_FIELD:
                 raise InvalidRequest(f"{self._name} is too long", param=self._name)
             self._text += content
-        self._holding.add(len(content))
+        self._memory.add(len(content))
 
     def end(self) -> None:
         """Handle the end of a part."""
@@ -150,11 +150,11 @@ async def _read(body: AsyncIterator[bytes], parser: _Parser, reader: _Reader) ->
     parser.close()
 
 
-async def read_form(request: web.Request, settings: Settings, holding: MemoryReservation, shape: Shape) -> Form:
-    """Read multipart/form-data. The file's bytes live as long as ``holding``."""
+async def read_form(request: web.Request, settings: Settings, memory: MemoryReservation, shape: Shape) -> Form:
+    """Read multipart/form-data. The file's bytes live as long as ``memory``."""
     refuse_encoding(request)
-    parser, reader = _parser(request), _Reader(shape, holding)
-    async with arriving(request, settings, shape.largest_file + _OVERHEAD, shape.too_large()) as pieces:
+    parser, reader = _parser(request), _Reader(shape, memory)
+    async with receive_body(request, settings, shape.largest_file + _OVERHEAD, shape.too_large()) as pieces:
         try:
             await _read(pieces, parser, reader)
         except (ParserError, ParserLimitReached):

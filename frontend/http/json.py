@@ -15,7 +15,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.http.arrival import CONTENT, arriving, refuse_encoding
+from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
 from frontend.processes.offload import TaskKilledError
 
@@ -23,7 +23,7 @@ Parsed = TypeVar("Parsed")
 # Builds a request from a JSON object and the served models, or raises an ApiError. Processes import it by name.
 Converts = Callable[[Mapping[str, Any], Served], Parsed]
 
-_DEEPEST = 32
+_DEEPEST = 32  # levels
 # Bytes. The worst body of this length takes a few milliseconds to parse.
 INLINE_BYTES = 32 * 1024
 # Memory per byte of body: a text with one non-Latin character takes four bytes per character.
@@ -100,7 +100,7 @@ def convert(data: bytes | bytearray, converts: Converts[Parsed], served: Served)
     return converts(parse_json(data), served)
 
 
-async def read_bytes(request: web.Request, settings: Settings, holding: MemoryReservation) -> bytearray:
+async def read_bytes(request: web.Request, settings: Settings, memory: MemoryReservation) -> bytearray:
     """The bytes of a JSON body, without a byte order mark. Raises 400 for a form, and 408, 413 or 415."""
     limit = settings.max_body_bytes
     too_large = TooLarge(f"the request body is larger than {limit} bytes")
@@ -108,9 +108,9 @@ async def read_bytes(request: web.Request, settings: Settings, holding: MemoryRe
     if request.content_type.startswith("multipart/"):
         raise InvalidRequest("this endpoint takes JSON, not multipart/form-data")
     data, digest = bytearray(), hashlib.sha256()
-    async with arriving(request, settings, limit, too_large) as pieces:
+    async with receive_body(request, settings, limit, too_large) as pieces:
         async for piece in pieces:
-            holding.add(_BYTES_PER_BYTE * len(piece))
+            memory.add(_BYTES_PER_BYTE * len(piece))
             data += piece
             digest.update(piece)
     request[CONTENT] = digest.digest()
@@ -126,10 +126,10 @@ class JsonBodies:
         self._settings, self._pool = settings, pool
 
     async def read(
-        self, request: web.Request, holding: MemoryReservation, context: RequestContext, converts: Converts[Parsed]
+        self, request: web.Request, memory: MemoryReservation, context: RequestContext, converts: Converts[Parsed]
     ) -> Parsed:
         """Read a body and build a request from it."""
-        return await self.parse(await read_bytes(request, self._settings, holding), context, converts)
+        return await self.parse(await read_bytes(request, self._settings, memory), context, converts)
 
     async def parse(self, data: bytes | bytearray, context: RequestContext, converts: Converts[Parsed]) -> Parsed:
         """Build a request from a body that has arrived."""

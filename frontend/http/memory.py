@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack
 from frontend.errors import Busy
 from frontend.observe.metrics import HELD_BYTES
 
-_RETRY_SECONDS = 5
+_RETRY_SECONDS = 5  # for ``Retry-After``
 
 
 class MemoryBudget:

@@ -27,7 +27,7 @@ def error_response(failure: ApiError) -> web.Response:
 
 
 def refusal(failure: ApiError) -> web.Response:
-    """The last answer of a connection, to bytes that are not a request. No middleware adds headers to it."""
+    """The last answer of a connection, to bytes that are no request. No middleware adds headers to it."""
     answer = error_response(failure)
     # HTTP/1.0 clients get no such headers from the framework.
     answer.headers.update({"X-Request-Id": uuid.uuid4().hex, "Server": SERVER, "Connection": "close"})
@@ -36,7 +36,7 @@ def refusal(failure: ApiError) -> web.Response:
 
 
 def refusal_bytes(failure: ApiError) -> bytes:
-    """The same, for a caller whose request is not read."""
+    """The bytes of ``refusal``, for a caller whose request is not read."""
     answer = refusal(failure)
     assert isinstance(answer.body, bytes)
     headers = {**answer.headers, "Content-Length": str(len(answer.body))}

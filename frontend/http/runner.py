@@ -15,7 +15,7 @@ from frontend.http.state import SERVER_STATE, ServerState
 _ADMIN_CONNECTIONS = 64
 # Seconds that aiohttp waits, twice, for requests that are cancelled at the end of the drain.
 _CUT_SECONDS = 0.2
-_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.005, 0.2
+_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.005, 0.2  # first and longest pause of the drain
 
 
 async def _not_ready(_: web.BaseRequest) -> web.StreamResponse:
@@ -45,9 +45,9 @@ class _Server(web.Server):
 
 
 class Runner(web.ServerRunner):
-    """Runs an application on our connections;
+    """Runs an application on our connections, until the requests in flight or the configured time have ended.
 
-    ``admin`` is the runner of the admin port. It ends after the requests in flight, or after the configured time.
+    ``admin`` is the runner of the admin port.
     """
 
     def __init__(self, app: web.Application, settings: Settings) -> None:

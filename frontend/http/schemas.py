@@ -8,7 +8,7 @@ Schema = dict[str, Any]
 
 
 @dataclass(frozen=True)
-class Part:
+class OpenApiFragment:
     """The paths of an operation, and the schemas that they refer to."""
 
     paths: Schema
@@ -30,7 +30,6 @@ def request_object(properties: Schema, *required: str) -> Schema:
 
 
 def one_of(names: Iterable[str], **more: Any) -> Schema:
-    """One of these strings."""
     return {"type": "string", "enum": [*names], **more}
 
 
@@ -57,5 +56,4 @@ def post(name: str, summary: str, body: Schema, answer: Schema, **more: Any) -> 
 
 
 def get(name: str, summary: str, answer: Schema, **more: Any) -> Schema:
-    """A path with ``GET``."""
     return {"get": {"operationId": name, "summary": summary, **more, "responses": {"200": answer}}}

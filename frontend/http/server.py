@@ -46,15 +46,15 @@ def _allow_files() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def spare_the_collector() -> None:
-    """Freeze all objects made so far, so that garbage collection does not block the event loop for long."""
+def freeze_objects() -> None:
+    """Freeze all objects made so far, so that garbage collection blocks the event loop only briefly."""
     gc.collect()
     gc.freeze()
 
 
 async def _accept(runner: Runner, descriptors: Descriptors) -> None:
     await runner.setup()
-    spare_the_collector()
+    freeze_objects()
     runner.state.workers = SharedStatus(descriptors.status)
     if descriptors.admin >= 0:
         await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()

@@ -1,4 +1,4 @@
-"""Process state: whether it is stopping, and the other workers."""
+"""The state of this process: whether it stops, and counts of all workers."""
 
 from dataclasses import dataclass
 

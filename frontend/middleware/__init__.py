@@ -1,1 +1,1 @@
-"""What every request passes, in the order that ``app`` lists."""
+"""The middlewares, which every request passes in the order that ``app`` lists."""

@@ -10,7 +10,7 @@ from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
 from frontend.http.connection import KNOWN
 
-# Where tokens of each kind are looked up.
+# The part that looks up tokens of each kind.
 _KNOWN_BY = {API_KEY: API_KEYS, MOBILE_TOKEN: TOKENS, ADMIN_KEY: ADMIN}
 
 

@@ -36,7 +36,7 @@ def holder_of(caller: Caller) -> str:
 
 @web.middleware
 async def context_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give each authenticated request a deadline, and release all that it holds at its end."""
+    """Give each authenticated request a deadline, and release its memory at its end."""
     if CALLER not in request:
         return await handler(request)
     settings, caller = request.app[SETTINGS], request[CALLER]

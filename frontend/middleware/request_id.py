@@ -28,14 +28,14 @@ _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 _CLIENT_DISCONNECTED = 499
 _BROKEN_OFF = 500
 # Reasons of refusals that are not the caller's mistake.
-_COME_AGAIN = ("limit", "balance", "queue")
+_RETRYABLE = ("limit", "balance", "queue")
 
 
 @web.middleware
 async def request_id_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Outermost: name the request, and write its access line when it ends, with or without an answer."""
-    given = request.headers.get(HEADER, "")
-    name = given if _WELL_FORMED.fullmatch(given) else uuid.uuid4().hex
+    """Give the request its id, and write its access line when it ends, with or without an answer."""
+    sent = request.headers.get(HEADER, "")
+    name = sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
     request_id.set(name)
     request[HEADERS] = {HEADER: name}
     tracer, response = request.app.get(TRACER, OFF), None
@@ -72,11 +72,11 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     status, caller = _status(request, response), request.get(CALLER)
     method, route = _route(request)
     operation, tier = operation_of(request.path), caller.tier if caller is not None else "none"
-    came, went = request.content.total_bytes, _bytes_of(request, response)
+    bytes_in, bytes_out = request.content.total_bytes, _bytes_of(request, response)
     REQUESTS.labels(operation, route, method, status, tier).inc()
     REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
-    BODY_BYTES.labels(operation).observe(came)
-    ANSWER_BYTES.labels(operation).observe(went)
+    BODY_BYTES.labels(operation).observe(bytes_in)
+    ANSWER_BYTES.labels(operation).observe(bytes_out)
     # Callers with tokens have no page that shows outcomes.
     if caller is not None and operation != "other" and auth_of(request.path) == API_KEY:
         request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), seconds)
@@ -89,8 +89,8 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
         "tier": tier,
         "model": record.model or None,
         "quantity": record.quantity,
-        "bytes_in": came,
-        "bytes_out": went,
+        "bytes_in": bytes_in,
+        "bytes_out": bytes_out,
         "queue_seconds": round(record.queue.seconds, 4),
         "backend_seconds": round(record.backend.seconds, 4),
         "seconds": round(seconds, 4),
@@ -109,7 +109,7 @@ def _ending(status: int, refused_for: str) -> Outcome:
     """The request's outcome. A refusal with a request to retry is not a client error."""
     if status == _CLIENT_DISCONNECTED:
         return "hung_up"
-    if refused_for in _COME_AGAIN:
+    if refused_for in _RETRYABLE:
         return "refused"
     return "failed" if status >= 500 else "mistaken" if status >= 400 else "answered"
 

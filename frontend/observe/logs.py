@@ -20,7 +20,7 @@ log = logging.getLogger("quartet")
 # Placeholder for lines that belong to no request.
 NO_REQUEST = "-"
 request_id: contextvars.ContextVar[str] = contextvars.ContextVar("request_id", default=NO_REQUEST)
-_MOST_LINES = 4096
+_MOST_LINES = 4096  # that wait to be written
 # Most characters per text. Together with the number of lines, this bounds the waiting log.
 _LONGEST_TEXT = 4000
 _CLOSE_SECONDS = 2.0
@@ -70,7 +70,7 @@ class Lines(logging.Formatter):
             **{name: _shortened(value) for name, value in getattr(record, "fields", {}).items()},
         }
         if record.exc_info:
-            # Keep the end of a traceback, which says what happened.
+            # Keep the end of a traceback, which has the error.
             line["exception"] = self.formatException(record.exc_info)[-_LONGEST_TEXT:]
         return {name: value for name, value in line.items() if value is not None}
 
@@ -150,7 +150,7 @@ def _to_standard_error(line: str) -> None:
 
 
 def set_up_logging(level: str, form: str) -> None:
-    """Send every log line to standard error, in one of the forms of ``LINES``."""
+    """Send every log line to standard error; ``form`` is one of ``LINES``."""
     handler = QueuedLines(_to_standard_error)
     handler.setFormatter(LINES[form]())
     logging.basicConfig(level=level, handlers=[handler], force=True)

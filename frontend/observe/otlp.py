@@ -1,7 +1,7 @@
 """Spans over OTLP, by OpenTelemetry's SDK. A thread sends them from a bounded queue; a full queue drops them.
 
 OpenTelemetry's instrumentation of aiohttp is not used: it names spans by paths, which may contain keys, and does not
-record disconnects. That of gRPC would trace every probe, four per second of each Triton.
+record disconnects. Its instrumentation of gRPC would trace every probe, four per second of each Triton.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""What the server measures of a request, for its log line and spans."""
+"""Measurements of a request, for its log line and spans."""
 
 import time
 from contextvars import ContextVar
@@ -35,8 +35,8 @@ class Stopwatch:
 class Record:
     """Facts about one request.
 
-    ``queue`` runs while a call waits, ``backend`` while one is at a Triton or upstream. ``model`` is the caller's name
-    for it; ``quantity`` is its work in the priced unit. ``refused_for`` is the reason of a refusal that is not the
+    ``queue`` runs while a call waits, ``backend`` while one is at a Triton or upstream. ``model`` is as the caller
+    named it; ``quantity`` is the work in the priced unit. ``refused_for`` is the reason of a refusal that is not the
     caller's mistake (``ApiError.reason``). ``tracer`` creates its spans.
     """
 

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 
 from frontend.observe.metrics import REDIS_ERRORS, REDIS_SECONDS
 
-# Errors that ``asking_redis`` raises if Redis does not answer.
+# Errors that ``redis_call`` raises if Redis does not answer.
 REDIS_AWAY = (OSError, TimeoutError)
 
 
 @contextmanager
-def asking_redis(use: str) -> Iterator[None]:
+def redis_call(use: str) -> Iterator[None]:
     """Measure one call; count any error but a cancellation as a failure.
 
     Errors of redis-py become ``ConnectionError``, so that callers need not import that library. A cancellation always

@@ -10,7 +10,7 @@ from frontend.observe import METRICS_NUMBER
 
 # Created timestamps would double the series of every counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
-# A restarted worker goes on with the counts of the dead one whose number it has. Its child processes do not inherit it.
+# A restarted worker continues the counts of the dead one that had its number. Child processes do not inherit it.
 if _number := os.environ.pop(METRICS_NUMBER, ""):
     values.ValueClass = values.MultiProcessValue(lambda: _number)  # type: ignore[no-untyped-call]
 

@@ -13,7 +13,7 @@ class Tracer:
     """Creates spans as children of the running task's span. This class creates none; ``OtlpTracer`` does."""
 
     def request(self, name: str, traceparent: str) -> AbstractContextManager[str]:
-        """The span of a request, in the trace that its caller named (W3C Trace Context); yields the trace id."""
+        """The span of a request, in the trace that the caller sent (W3C Trace Context); yields the trace id."""
         return _NOTHING
 
     def span(self, name: str) -> AbstractContextManager[object]:

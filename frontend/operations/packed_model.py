@@ -28,8 +28,8 @@ def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
     """The exported tokenizer of a model. Raises ``SettingsError`` if its limit differs from the catalogue's."""
     tokenizer = TextTokenizer(repository / model.triton_model / "1")
     if tokenizer.max_tokens != model.max_tokens:
-        found = f"{model.triton_model} takes {tokenizer.max_tokens} tokens of a text"
-        raise SettingsError(f"{found}, and the catalogue has {model.max_tokens}: export it again")
+        fault = f"{model.triton_model} takes {tokenizer.max_tokens} tokens of a text"
+        raise SettingsError(f"{fault}, and the catalogue has {model.max_tokens}: export it again")
     return tokenizer
 
 

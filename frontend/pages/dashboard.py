@@ -24,11 +24,11 @@ _PERCENTILES = (50, 95)
 
 async def account(request: web.Request) -> web.Response:
     """The key's owner, the balance and daily spending of its organisation, and the remaining requests of each limit."""
-    caller, books = request[CALLER], _books(request)
+    caller, queries = request[CALLER], _queries(request)
     balance = spent = None
-    if caller.org is not None and (balance := await books.balance(caller.org)) is not None:
-        spent = await spent_a_day(books, caller.org, time.time())
-    limits = await request.app[LIMITER].look(caller)
+    if caller.org is not None and (balance := await queries.balance(caller.org)) is not None:
+        spent = await spent_a_day(queries, caller.org, time.time())
+    limits = await request.app[LIMITER].usage(caller)
     # Mobile apps use tokens, not keys.
     operations = request.app[SETTINGS].operations
     hidden = {each.limit for each in ENDPOINTS if auth_of(each.path) != API_KEY or each.operation not in operations}
@@ -54,24 +54,24 @@ async def outcomes(request: web.Request) -> web.Response:
     first, last = (datetime.date.fromisoformat(day) for day in (scope.first, scope.last))
     if (last - first).days >= _MOST_DAYS:
         raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
-    found = await _books(request).outcomes(scope)
+    summaries = await _queries(request).outcomes(scope)
     rows = [
         {
-            "operation": each.operation,
-            **each.counts,
-            **{f"p{share}_seconds": percentile(each.times, share / 100) for share in _PERCENTILES},
+            "operation": summary.operation,
+            **summary.counts,
+            **{f"p{share}_seconds": percentile(summary.times, share / 100) for share in _PERCENTILES},
         }
-        for each in found
+        for summary in summaries
     ]
     return json_response({"object": "list", "data": rows})
 
 
 async def usage(request: web.Request) -> web.Response:
     """Usage of the key's organisation, or of the key if it has none."""
-    return await usage_report.answer(request, _books(request), *_owner(request[CALLER]))
+    return await usage_report.answer(request, _queries(request), *_owner(request[CALLER]))
 
 
-def _books(request: web.Request) -> UsageQueries:
+def _queries(request: web.Request) -> UsageQueries:
     return request.app[USAGE].asked_by(request[CALLER].id)
 
 

@@ -76,7 +76,7 @@ def _errors() -> str:
 
 
 def guide(settings: Settings) -> str:
-    """The guide as Markdown, with the served models, limits and prices. ``$QUARTET_URL`` stands for the address."""
+    """The guide as Markdown, with the served models, limits and prices. ``$QUARTET_URL`` is the address."""
     served = {operation: ids for operation in _DOES if (ids := settings.served.ids(operation))}
     values: Mapping[str, str] = {
         **{operation: f"`{ids[0]}`" for operation, ids in served.items()},
@@ -92,7 +92,7 @@ def guide(settings: Settings) -> str:
         "most_documents": f"{MOST_DOCUMENTS}",
     }
     text = _SECTION.sub(lambda section: section[2] if section[1] in served else "", _TEXT)
-    return _PLACEHOLDER.sub(lambda found: values[found[1]], text)
+    return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 
 def rendered(text: str) -> tuple[str, str]:

@@ -17,7 +17,7 @@ def _are_ready(settings: Settings, states: Mapping[str, State]) -> bool:
     """Whether the required models are ready.
 
     If any one model is enough, an unfit one still fails readiness: its export computes wrong numbers on this machine,
-    and a rolling update must not go on with such a release.
+    and a rolling update must stop at such a release.
     """
     if settings.ready_models == "any":
         return State.READY in states.values() and State.UNFIT not in states.values()

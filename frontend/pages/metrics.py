@@ -13,7 +13,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 from frontend.http.state import SERVER_STATE
 from frontend.observe import METRICS_FOLDER
 from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
-from frontend.processes.background import forget_outcome, start_apart
+from frontend.processes.background import forget_outcome, start_detached
 
 # Pause after a rendering, in multiples of its time: rendering takes at most a tenth of a processor.
 _REST = 9.0
@@ -43,7 +43,7 @@ class MetricsPage:
     async def get(self) -> bytes:
         """Every metric, in the next rendering."""
         if self._next is None:
-            self._next = start_apart(self._render())
+            self._next = start_detached(self._render())
             self._next.add_done_callback(forget_outcome)
         # A disconnect must not cancel the rendering for the other requests.
         return await asyncio.shield(self._next)

@@ -57,7 +57,7 @@ def _model(settings: Settings, model: Model) -> dict[str, Any]:
 
 
 async def offer(request: web.Request) -> web.Response:
-    """What this deployment offers, for its pages.
+    """The models, voices and prices of this deployment, for its pages.
 
     ``size`` is the number of milliseconds, characters or tokens of a price's unit. ``exports`` has Triton models.
     """

@@ -1,4 +1,4 @@
-"""GET /openapi.json: an OpenAPI 3.1 document, assembled from the parts of each operation."""
+"""GET /openapi.json: an OpenAPI 3.1 document, assembled from a fragment of each operation."""
 
 import copy
 from typing import Any
@@ -25,7 +25,7 @@ from frontend.errors import (
     UploadTimeout,
 )
 from frontend.http.rendering import json_response
-from frontend.http.schemas import Part, Schema, answer_object, get, json_content, one_of, reference
+from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
 from frontend.operations.rerank import openapi as rerank
@@ -47,7 +47,7 @@ MEANINGS: dict[type[ApiError], str] = {
     BadGateway: "The model's server is unreachable, late or overloaded.",
 }
 # In the document's order.
-_PARTS = {
+_FRAGMENTS = {
     TRANSCRIPTIONS: transcription.describe,
     SPEECH: speech.describe,
     EMBEDDINGS: embeddings.describe,
@@ -108,7 +108,7 @@ def _refs(names: list[str]) -> dict[str, Any]:
 
 
 def _complete(path: str, operation: dict[str, Any]) -> None:
-    """Add what all operations share: security, errors, headers."""
+    """Add the security, errors and headers that all operations share."""
     auth = auth_of(path)
     operation["security"] = [{auth: []}]
     operation["tags"] = ["mobile" if auth == MOBILE_TOKEN else "developer"]
@@ -131,13 +131,13 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
 
 def document(settings: Settings) -> dict[str, Any]:
     """The document for the served operations."""
-    parts = [describe(settings.served) for name, describe in _PARTS.items() if name in settings.operations]
-    parts.append(Part(_model_paths(settings.served)))
-    paths = copy.deepcopy({path: item for part in parts for path, item in part.paths.items()})
+    fragments = [describe(settings.served) for name, describe in _FRAGMENTS.items() if name in settings.operations]
+    fragments.append(OpenApiFragment(_model_paths(settings.served)))
+    paths = copy.deepcopy({path: item for fragment in fragments for path, item in fragment.paths.items()})
     for path, item in paths.items():
         for operation in item.values():
             _complete(path, operation)
-    schemas = {name: schema for part in parts for name, schema in part.schemas.items()}
+    schemas = {name: schema for fragment in fragments for name, schema in fragment.schemas.items()}
     return {
         "openapi": "3.1.0",
         "info": {

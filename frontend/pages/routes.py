@@ -1,4 +1,4 @@
-"""All routes except those of the operations."""
+"""All routes except the operations' routes."""
 
 from aiohttp import web
 
@@ -21,10 +21,10 @@ QUERIES = {
 
 def routes(settings: Settings) -> list[web.RouteDef]:
     """The routes that these settings enable."""
-    pages, found = [*_PAGES], docs.routes(settings)
+    pages, enabled = [*_PAGES], docs.routes(settings)
     if settings.admin_key:
         pages += _ADMINISTRATION
-        found += site.KEYS_PAGE
+        enabled += site.KEYS_PAGE
     if settings.aliases and settings.served.voices:
-        found.append(NAMES)
-    return [*found, *(route for each in pages for route in each.ROUTES)]
+        enabled.append(NAMES)
+    return [*enabled, *(route for each in pages for route in each.ROUTES)]

@@ -41,7 +41,7 @@ ROUTES = [
     web.get("/", home),
     *file_routes("/home", STATIC / "home"),
     *file_routes("/shared", STATIC / "shared"),
-    # It plays audio, and records it when its visitor says so.
+    # The playground plays audio, and records it if the visitor agrees.
     *page_routes("playground", policy(media="blob:", microphone="self")),
 ]
 KEYS_PAGE = page_routes("keys")

@@ -12,7 +12,7 @@ from frontend.middleware.ports import is_answered
 
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
-# Shared parts of pages. A comment in a page names where each goes.
+# Shared parts of pages. A comment in a page marks the place of each.
 _HEAD, _HEADER, _SIGN_IN = (
     (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in")
 )
@@ -61,8 +61,8 @@ def page_response(
     """Answer with a page. Its header links only paths that this port answers."""
     paths = {resource.canonical for resource in request.app.router.resources()}
 
-    def link(found: re.Match[str]) -> str:
-        return found[0] if found[1] in paths and is_answered(request, found[1]) else ""
+    def link(match: re.Match[str]) -> str:
+        return match[0] if match[1] in paths and is_answered(request, match[1]) else ""
 
     own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
     return web.Response(text=own, status=status, content_type="text/html", headers=headers)

@@ -33,11 +33,11 @@ def scope(request: web.Request, org: str | None, key_id: str | None) -> UsageFil
     return UsageFilter(first, last, org, key_id)
 
 
-async def answer(request: web.Request, books: UsageQueries, org: str | None, key_id: str | None) -> web.Response:
+async def answer(request: web.Request, queries: UsageQueries, org: str | None, key_id: str | None) -> web.Response:
     """Answer ``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``."""
     by = _parsed(request, "by", "day", parse_groups)
     kind = fields.choice(request.query, "format", ("json", "csv"), "json")
-    rows = await report(books, scope(request, org, key_id), by, _MOST_ROWS)
+    rows = await report(queries, scope(request, org, key_id), by, _MOST_ROWS)
     if kind == "json":
         return json_response({"object": "list", "data": rows})
     headers = {"Content-Disposition": 'attachment; filename="usage.csv"'}

@@ -1,4 +1,4 @@
-"""Frontends share Tritons: they exchange the models in use, and a lock to reload a dead model.
+"""Frontends share Tritons: they exchange the models that they use, and locks to reload dead models.
 
 Without Redis, the number of frontends is a setting, and each waits for a random time before a reload.
 """
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from frontend.observe.stores import REDIS_AWAY, asking_redis
+from frontend.observe.stores import REDIS_AWAY, redis_call
 from frontend.processes.background import Repeating
 
 if TYPE_CHECKING:
@@ -43,24 +43,24 @@ for i = 1, #all, 2 do
 end
 return living
 """
-# A lock of a killed frontend ends after this.
+# The lock of a killed frontend ends after this time.
 _LEASE_SECONDS = 10.0
 # Without Redis, frontends stagger their reloads by up to this many seconds.
 _STAGGER_SECONDS = 2.0
 
-# What a heartbeat says: the work of an execution by model in use; 0 if it was not measured. Bulk work is no use.
+# The content of a heartbeat: the work of an execution by model in use (not for bulk); 0 if it was not measured.
 Snapshot = Mapping[str, float]
 
 
 @dataclass(frozen=True)
-class Part:
-    """This frontend's share of a model's bound, from 0 to 1; with 0, one call may be in flight.
+class Share:
+    """``fraction`` of a model's bound, from 0 to 1, is this frontend's; with 0, one call may be in flight.
 
     It is frontend ``number`` (from 0) of ``count``. ``is_used_elsewhere``: others have calls other than bulk work.
     ``batch`` is the batch work that another frontend measured, if any.
     """
 
-    share: float = 1.0
+    fraction: float = 1.0
     number: int = 0
     count: int = 1
     is_used_elsewhere: bool = False
@@ -75,9 +75,9 @@ class FixedFrontends:
         # Numbers are random, because no frontend knows the others.
         self._number = random.randrange(count)
 
-    def part(self, model: str) -> Part:
+    def share_of(self, model: str) -> Share:
         """An equal share."""
-        return Part(1 / self._count, self._number, self._count)
+        return Share(1 / self._count, self._number, self._count)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
@@ -98,7 +98,7 @@ class SharedFrontends:
 
     ``changed`` is called after each heartbeat. The frontends that use a model have equal shares of it. All frontends
     share an unused model, for bulk work. A frontend that starts to use a model has one call in flight until the others
-    know, so that shares never overlap. While Redis is away, the last shares stay; without any, it takes all.
+    know, so that shares never overlap. While Redis is away, the last shares stay; a frontend without any takes all.
     """
 
     def __init__(self, url: str, snapshot: Callable[[], Snapshot], changed: Callable[[], None]) -> None:
@@ -136,33 +136,33 @@ class SharedFrontends:
         """The number of frontends at the last heartbeat, at least 1."""
         return max(1, len(self._snapshots))
 
-    def part(self, model: str) -> Part:
+    def share_of(self, model: str) -> Share:
         """This frontend's share of a model at the last heartbeat."""
         names = sorted(self._snapshots)
         if self.name not in names or (len(names) < 2 and not self._incomplete_beats):
-            return Part()
+            return Share()
         users = [name for name in names if model in self._snapshots[name]]
         others = [name for name in users if name != self.name]
-        share = 0.0
+        fraction = 0.0
         if self._beats.get(model, 0) >= _HEARD_BEATS:
-            share = 1 / (len(others) + 1)
+            fraction = 1 / (len(others) + 1)
         elif not others and self._alive >= _HEARD_BEATS:
-            share = 1 / len(names)
+            fraction = 1 / len(names)
         measured = [name for name in users if self._snapshots[name][model]]
         batch = self._snapshots[measured[0]][model] if measured and measured[0] != self.name else None
-        return Part(share, names.index(self.name), len(names), bool(others), batch)
+        return Share(fraction, names.index(self.name), len(names), bool(others), batch)
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
         """Yield whether this frontend has the lock. While Redis is away, it is always True."""
         lock = self.redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
         try:
-            with asking_redis("locks"):
-                mine = bool(await lock.acquire(blocking=False))
+            with redis_call("locks"):
+                has_lock = bool(await lock.acquire(blocking=False))
         except REDIS_AWAY:
             yield True
             return
-        if not mine:
+        if not has_lock:
             yield False
             return
         keeping = Repeating(_LEASE_SECONDS / 3, lambda: _prolong(lock))
@@ -171,7 +171,7 @@ class SharedFrontends:
             yield True
         finally:
             await keeping.close()
-            with suppress(*REDIS_AWAY), asking_redis("locks"):
+            with suppress(*REDIS_AWAY), redis_call("locks"):
                 await lock.release()
 
     async def beat(self) -> None:
@@ -194,7 +194,7 @@ class SharedFrontends:
             self._changed()
 
     async def _publish(self, snapshot: bytes) -> Any:
-        with asking_redis("frontends"):
+        with redis_call("frontends"):
             return await self._script(keys=[_HASH], args=[self.name, snapshot])
 
 
@@ -202,5 +202,5 @@ Frontends = FixedFrontends | SharedFrontends
 
 
 async def _prolong(lock: "Lock") -> None:
-    with suppress(*REDIS_AWAY), asking_redis("locks"):
+    with suppress(*REDIS_AWAY), redis_call("locks"):
         await lock.reacquire()

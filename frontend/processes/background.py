@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from frontend.observe.logs import log
 from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
-# Short enough for percentiles over minutes, and little work for an idle frontend.
+# Pause between measurements: enough of them for percentiles over minutes, and little work for an idle frontend.
 _MEASURED_SECONDS = 0.2
 _Result = TypeVar("_Result")
 
@@ -23,7 +23,7 @@ class Repeating:
 
     def start(self) -> None:
         """Start after the first pause; call it within the event loop."""
-        self._task = start_apart(self._run())
+        self._task = start_detached(self._run())
 
     async def close(self) -> None:
         """Stop, even in the middle of the work."""
@@ -47,7 +47,7 @@ class Repeating:
                 log.exception("unforeseen error beside the requests")
 
 
-def start_apart(work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
+def start_detached(work: Coroutine[Any, Any, _Result]) -> asyncio.Task[_Result]:
     """Start a task that belongs to no request: its log lines and spans name none."""
     return asyncio.create_task(work, context=contextvars.Context())
 

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 class _Gate:
-    """A semaphore whose size, ``at_once``, is read again whenever a call comes or ends. It is at least one."""
+    """A semaphore whose size, ``at_once``, is read again whenever a call comes or ends. It is at least 1."""
 
     def __init__(self, at_once: Callable[[], float]) -> None:
         self._at_once = at_once

@@ -11,7 +11,7 @@ from typing import Any, ParamSpec, TypeVar
 from frontend.errors import BadGateway
 from frontend.observe.logs import log
 from frontend.observe.metrics import WORKERS_KILLED
-from frontend.processes.background import cancel_all, start_apart
+from frontend.processes.background import cancel_all, start_detached
 from frontend.processes.pauses import Pauses
 from frontend.processes.task_process import ProcessDiedError, TaskProcess
 
@@ -48,7 +48,7 @@ class Offload:
     counted under ``name`` if it ended before its last task. The first task starts the processes.
     """
 
-    # Seconds that an abandoned task may go on. A new process costs about as much as the rest of most tasks.
+    # Seconds that an abandoned task may continue. A new process costs about as much as the rest of most tasks.
     grace = 1.0
 
     def __init__(
@@ -100,7 +100,7 @@ class Offload:
 
     async def _take(self) -> TaskProcess:
         if not self._keepers:
-            self._keepers = [start_apart(self._keep()) for _ in range(self._workers)]
+            self._keepers = [start_detached(self._keep()) for _ in range(self._workers)]
         try:
             async with asyncio.timeout(_START_SECONDS):
                 return await self._free.get()
@@ -152,8 +152,8 @@ class Offload:
     def _drop(self, process: TaskProcess) -> None:
         """Remove a process that ended while idle."""
         for _ in range(self._free.qsize()):
-            if (each := self._free.get_nowait()) is not process:
-                self._free.put_nowait(each)
+            if (other := self._free.get_nowait()) is not process:
+                self._free.put_nowait(other)
 
 
 async def _ended(process: TaskProcess) -> None:

@@ -1,7 +1,7 @@
 """Pauses between restarts."""
 
 _LONGEST_SECONDS = 30.0
-# A restart after this time without one has no pause.
+# After this time without a restart, the next one has no pause.
 _QUIET_SECONDS = 60.0
 
 

@@ -1,4 +1,4 @@
-"""The first import of the process from which task processes are forked: none of them counts in a worker's files."""
+"""The first import of the process from which task processes are forked: they must not count in a worker's files."""
 
 import os
 

@@ -35,7 +35,7 @@ class Descriptors:
 
 @dataclass(frozen=True)
 class Start:
-    """What a worker receives at its start."""
+    """The start parameters of a worker."""
 
     settings: Settings
     descriptors: Descriptors
@@ -94,7 +94,7 @@ class Worker:
         self.accepts = False
         self.started_at = time.monotonic()
         self._code: int | None = None
-        inherited = [each for each in astuple(descriptors) if each >= 0]
+        inherited = [number for number in astuple(descriptors) if number >= 0]
         # A file in memory, because the settings have secrets.
         with open(os.memfd_create("quartet-start"), "wb") as start:
             pickle.dump(Start(settings.for_one_worker(), descriptors), start)

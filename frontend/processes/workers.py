@@ -20,12 +20,12 @@ from frontend.processes.renewal import Renewal
 from frontend.processes.sockets import bind
 from frontend.processes.worker import Descriptors, SharedStatus, Worker, WorkerCounts, reap_orphans
 
-_LOOK_SECONDS = 0.25
+_LOOK_SECONDS = 0.25  # between checks of the workers
 # Time to end for a worker that never accepted, and for all after a second signal.
 _SOON_SECONDS = 5.0
 # Exit status of a worker that cannot start.
 CANNOT_START = 2
-# A shell adds the signal's number to this.
+# Exit status, less the signal's number, of a process that a signal ended.
 _ENDED_BY = 128
 
 
@@ -65,13 +65,13 @@ class Workers:
             alive, parent = os.pipe()
             self._started, started = os.pipe()
             os.set_blocking(self._started, False)
-            descriptors = [each.fileno() for each in self._sockets]
+            descriptors = [listening.fileno() for listening in self._sockets]
             admin = descriptors[1] if len(descriptors) > 1 else -1
             self._shared = Descriptors(descriptors[0], admin, alive, started, self._status.descriptor)
             for descriptor in (alive, self._started, started, self._status.descriptor):
                 closing.callback(os.close, descriptor)
             closing.callback(self._close_sockets)
-            # The end of this pipe tells the workers, in case a signal does not reach them.
+            # The workers notice the end of this pipe, in case a signal does not reach them.
             closing.callback(os.close, parent)
             return self._watch()
 
@@ -83,8 +83,8 @@ class Workers:
         return taken
 
     def _close_sockets(self) -> None:
-        for each in self._sockets:
-            each.close()
+        for listening in self._sockets:
+            listening.close()
 
     def _start(self, settings: Settings) -> Worker:
         used = {worker.number for worker in self._workers() if worker.exit_code() is None}
@@ -182,16 +182,16 @@ class Workers:
         # The last worker that ends closes the sockets for good.
         self._close_sockets()
         workers, code, began = self._workers(), 0, time.monotonic()
-        seconds = {each: each.settings.stop_seconds if each.accepts else _SOON_SECONDS for each in workers}
-        seconds |= {each: until - began for each, until in self._leaving.items()}
+        seconds = {worker: worker.settings.stop_seconds if worker.accepts else _SOON_SECONDS for worker in workers}
+        seconds |= {worker: until - began for worker, until in self._leaving.items()}
         for worker in workers:
             worker.send_signal(number)
         while left := [worker for worker in workers if worker.exit_code() is None]:
             time.sleep(_LOOK_SECONDS)
-            again = [each for each in self._take_signals() if each is not signal.SIGHUP]
+            again = [sent for sent in self._take_signals() if sent is not signal.SIGHUP]
             if again and not code:
                 code, soon = _ENDED_BY + again[0], time.monotonic() - began + _SOON_SECONDS
-                seconds = {each: min(until, soon) for each, until in seconds.items()}
+                seconds = {worker: min(until, soon) for worker, until in seconds.items()}
                 for worker in left:
                     worker.send_signal(signal.SIGTERM)
             for worker in left:

@@ -46,50 +46,50 @@ _INITIALS = re.compile(r"(?<![^\W_])(?:[^\W\d_]\.\s?)+$|(?<![^\W_])(?:[^\W\d_]{1
 
 def written_out(text: str, language: str) -> str:
     """The text with abbreviations as words. A dot stays if it also ends a sentence."""
-    if not (its := _LANGUAGES.get(language)):
+    if not (abbreviations := _LANGUAGES.get(language)):
         return text
-    text = its.pattern.sub(_writes_out(text, its), text)
+    text = abbreviations.pattern.sub(_writes_out(text, abbreviations), text)
     if language == "de":
         return _ORDINAL.sub(_ordinal, _STREET.sub("straße", text))
     return _TODAY.sub("aujourdhui", text) if language == "fr" else text
 
 
-def _writes_out(text: str, its: _Abbreviations) -> Callable[[re.Match[str]], str]:
-    def word(found: re.Match[str]) -> str:
-        name = re.sub(r"\s", "", found[1]).rstrip(".").lower()
-        following = text[found.end() : found.end() + _NEAR]
+def _writes_out(text: str, abbreviations: _Abbreviations) -> Callable[[re.Match[str]], str]:
+    def word(match: re.Match[str]) -> str:
+        name = re.sub(r"\s", "", match[1]).rstrip(".").lower()
+        following = text[match.end() : match.end() + _NEAR]
         next_one = following.lstrip()[:1]
-        begins = _begins(following, its)
-        if name in its.of_names and next_one.isupper() and not (begins and name in its.at_ends):
-            return its.of_names[name]
-        if name in its.of_numbers and next_one.isdigit():
-            return its.of_numbers[name]
-        if name in its.anywhere and next_one:
-            return its.anywhere[name]
-        if name in its.at_ends:
+        begins = _begins(following, abbreviations)
+        if name in abbreviations.of_names and next_one.isupper() and not (begins and name in abbreviations.at_ends):
+            return abbreviations.of_names[name]
+        if name in abbreviations.of_numbers and next_one.isdigit():
+            return abbreviations.of_numbers[name]
+        if name in abbreviations.anywhere and next_one:
+            return abbreviations.anywhere[name]
+        if name in abbreviations.at_ends:
             ends = not next_one or following.startswith("\n") or begins
-            return its.at_ends[name] + ("." if ends else "")
-        return found[0]
+            return abbreviations.at_ends[name] + ("." if ends else "")
+        return match[0]
 
     return word
 
 
 def is_abbreviation(word: str, language: str) -> bool:
     """Whether a word with a dot is an abbreviation that other words follow, such as Dr."""
-    its = _LANGUAGES.get(language)
+    abbreviations = _LANGUAGES.get(language)
     name = word.strip().rstrip(".").lower()
-    return its is not None and (name in its.of_names or name in its.anywhere)
+    return abbreviations is not None and (name in abbreviations.of_names or name in abbreviations.anywhere)
 
 
 def begins_sentence(following: str, language: str) -> bool:
     """Whether a text begins with a capital and a common first word of sentences."""
-    its = _LANGUAGES.get(language)
-    return its is not None and _begins(following[:_NEAR], its)
+    abbreviations = _LANGUAGES.get(language)
+    return abbreviations is not None and _begins(following[:_NEAR], abbreviations)
 
 
-def _begins(following: str, its: _Abbreviations) -> bool:
+def _begins(following: str, abbreviations: _Abbreviations) -> bool:
     first = _FIRST_WORD.match(following.lstrip())
-    return first is not None and first[1][0].isupper() and first[1].lower() in its.beginnings
+    return first is not None and first[1][0].isupper() and first[1].lower() in abbreviations.beginnings
 
 
 def ends_with_initials(text: str) -> bool:
@@ -104,13 +104,13 @@ _ROMAN = {"I": 1, "V": 5, "X": 10}
 _TODAY = re.compile(r"(?<=')aujourd'hui", re.IGNORECASE)
 
 
-def _ordinal(found: re.Match[str]) -> str:
+def _ordinal(match: re.Match[str]) -> str:
     """A German ordinal (number with a dot before a word) as a word. At the start of a line, it numbers a list."""
-    words = found.string[max(0, found.start() - _NEAR) : found.start()].rsplit("\n", 1)[-1].split()
+    words = match.string[max(0, match.start() - _NEAR) : match.start()].rsplit("\n", 1)[-1].split()
     before, names_king = [word.lower() for word in words], len(words) > 0 and words[-1][0].isupper()
-    if not before or begins_sentence(found[2], "de"):
-        return found[0]
-    number = int(found[1]) if found[1].isdigit() else _of_roman(found[1])
+    if not before or begins_sentence(match[2], "de"):
+        return match[0]
+    number = int(match[1]) if match[1].isdigit() else _of_roman(match[1])
     tens, unit = divmod(number, 10)
     first, units, tens_words = _ORDINALS["first"], _ORDINALS["units"], _ORDINALS["tens"]
     before_tens = f"{units[unit - 1]}und" if unit else ""
@@ -118,7 +118,7 @@ def _ordinal(found: re.Match[str]) -> str:
     of_preposition = before[-1] == "der" and len(before) > 1 and before[-2] in _ORDINALS["prepositions"]
     inflected = of_preposition or before[-1] in _ORDINALS["dative"]
     # A king's name, as in Ludwig XIV.
-    article = "der " if found[1].isalpha() and names_king else ""
+    article = "der " if match[1].isalpha() and names_king else ""
     return article + (f"{spoken}n" if inflected else spoken)
 
 

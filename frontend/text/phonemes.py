@@ -51,15 +51,15 @@ def phonemize(text: str, alphabet: Alphabet) -> list[Utterance]:
     for sentence in split(text, alphabet.language):
         symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
         parts = [part for part in _parts(symbols) if any(_is_sound(symbol, alphabet) for symbol in part)]
-        result += [Utterance(_to_ids(part, alphabet), place == len(parts)) for place, part in enumerate(parts, 1)]
+        result += [Utterance(_to_ids(part, alphabet), position == len(parts)) for position, part in enumerate(parts, 1)]
     return result
 
 
 def _as_one(clauses: list[list[str]]) -> list[str]:
     """Join the clauses of a sentence. espeak-ng may take it for several sentences; their ends are no pauses."""
     symbols: list[str] = []
-    for place, clause in enumerate(clauses, 1):
-        while place < len(clauses) and clause and clause[-1] in _SENTENCE_ENDS:
+    for position, clause in enumerate(clauses, 1):
+        while position < len(clauses) and clause and clause[-1] in _SENTENCE_ENDS:
             clause = clause[:-1]
         symbols += [" ", *clause] if symbols else clause
     return symbols
@@ -70,10 +70,10 @@ def _parts(symbols: Sequence[str]) -> list[Sequence[str]]:
     count = -(-len(symbols) // _MOST_SYMBOLS)
     if count < 2:
         return [symbols]
-    wanted = len(symbols) // count
-    spaces = [place for place in range(wanted // 2, _MOST_SYMBOLS) if symbols[place] == " "]
-    clauses = [place for place in spaces if symbols[place - 1] in _CLAUSE_ENDS]
-    at = min(clauses or spaces, key=lambda place: abs(place - wanted), default=_MOST_SYMBOLS - 1) + 1
+    target = len(symbols) // count
+    spaces = [position for position in range(target // 2, _MOST_SYMBOLS) if symbols[position] == " "]
+    clauses = [position for position in spaces if symbols[position - 1] in _CLAUSE_ENDS]
+    at = min(clauses or spaces, key=lambda position: abs(position - target), default=_MOST_SYMBOLS - 1) + 1
     return [symbols[:at], *_parts(symbols[at:])]
 
 

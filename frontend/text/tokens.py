@@ -55,24 +55,24 @@ class TextTokenizer:
         encoded = self._tokenizer.encode(*words)
         sequences = encoded.sequence_ids
         ids, last = encoded.ids, len(words) - 1
-        first_end = max(place for place, sequence in enumerate(sequences) if sequence == 0) + 1
-        last_start = min(place for place, sequence in enumerate(sequences) if sequence == last)
-        last_end = max(place for place, sequence in enumerate(sequences) if sequence == last) + 1
+        first_end = max(index for index, sequence in enumerate(sequences) if sequence == 0) + 1
+        last_start = min(index for index, sequence in enumerate(sequences) if sequence == last)
+        last_end = max(index for index, sequence in enumerate(sequences) if sequence == last) + 1
         return _Frame(ids[: sequences.index(0)], ids[last_end:], ids[first_end:last_start] if last else [])
 
     def _encode(self, texts: list[str], limit: int) -> list[list[int]]:
-        """Ids of each text without special tokens; of one with more than ``limit`` at least so many."""
-        found: list[list[int]] = [[] for _ in texts]
-        unread = {place: _parts(text) for place, text in enumerate(texts)}
+        """Ids of each text without special tokens; at least ``limit`` ids of a text that has more."""
+        ids: list[list[int]] = [[] for _ in texts]
+        unread = {index: _parts(text) for index, text in enumerate(texts)}
         while unread:
-            parts = {place: part for place, rest in unread.items() if (part := next(rest, None)) is not None}
+            parts = {index: part for index, rest in unread.items() if (part := next(rest, None)) is not None}
             # Many short ones together, or few long ones.
             for group in _filled(parts.items(), lambda part: len(part[1]), _AT_ONCE):
                 encoded = self._tokenizer.encode_batch_fast([part for _, part in group], add_special_tokens=False)
-                for (place, _), item in zip(group, encoded, strict=True):
-                    found[place] += item.ids
-            unread = {place: unread[place] for place in parts if len(found[place]) < limit + _SLACK}
-        return found
+                for (index, _), item in zip(group, encoded, strict=True):
+                    ids[index] += item.ids
+            unread = {index: unread[index] for index in parts if len(ids[index]) < limit + _SLACK}
+        return ids
 
     def texts(self, texts: list[str]) -> list[Ids]:
         """Token ids of each text with its special tokens, at most ``max_tokens`` of them."""

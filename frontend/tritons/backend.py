@@ -29,7 +29,7 @@ Changed = Callable[[str, str, Capacity | None, int], None]
 
 
 class Backend:
-    """One server under probes. It calls ``changed(model, backend, capacity, cap)``; capacity is None if it is out.
+    """One server under probes. It calls ``changed(model, backend, capacity, cap)``; without capacity, calls stop.
 
     ``models`` gives the most calls in flight by model, 0 for no cap. ``count`` returns the number of all servers.
     A model gets calls after it passes its trial, if ``trials`` has one.
@@ -47,7 +47,7 @@ class Backend:
     ) -> None:
         self.name, self._server = name, server
         self._models, self._changed, self._trials, self._count = models, changed, trials, count
-        self._in: set[str] = set()
+        self._serving: set[str] = set()
         self._metrics = BackendMetrics(pool_of(name), models)
         self._running: Counter[str] = Counter()
         self._leaving, self._idle = False, asyncio.Event()
@@ -89,7 +89,7 @@ class Backend:
 
     def show(self, model: str, bound: int) -> None:
         """Update the metric of this frontend's bound here."""
-        self._metrics.bound(model, bound)
+        self._metrics.set_bound(model, bound)
 
     async def leave(self) -> None:
         """Refuse new calls, wait for those in flight, then close."""
@@ -137,16 +137,16 @@ class Backend:
             async with asyncio.timeout(_PROBE_TIMEOUT_SECONDS):
                 ready = await self._server.ready_models(list(self._models))
         except Unreached:
-            self._metrics.answers(False)
+            self._metrics.set_up(False)
             self._take_out()
         except (BadGateway, TimeoutError):
-            self._metrics.answers(False)
+            self._metrics.set_up(False)
             self._misses += 1
             if self._misses >= _MOST_MISSES:
                 self._take_out()
         else:
             self._misses = 0
-            self._metrics.answers(True)
+            self._metrics.set_up(True)
             for model in self._models:
                 self._note_readiness(model, model in ready)
 
@@ -154,15 +154,15 @@ class Backend:
         """Find idle models whose process died. Triton may still report them as ready."""
         idle = [model for model in self._models if not self._running[model] and model not in self._reloads]
         try:
-            for model in await self._server.ailing(idle):
+            for model in await self._server.broken_models(idle):
                 self._note_death(model)
         except BadGateway:
-            # The probes handle a server that is away.
+            # The probes handle an unreachable server.
             return
 
     def state(self, model: str) -> State:
         """The state of a model on this backend."""
-        if model in self._in:
+        if model in self._serving:
             return State.READY
         if model in self._reloads:
             return State.LOADING
@@ -223,9 +223,9 @@ class Backend:
 
     def _publish(self, model: str) -> None:
         capacity = self._capacity[model] if model in self._fit else None
-        if (model in self._in) is (capacity is not None):
+        if (model in self._serving) is (capacity is not None):
             return
-        (self._in.discard if capacity is None else self._in.add)(model)
+        (self._serving.discard if capacity is None else self._serving.add)(model)
         self.show(model, 0)
         level = logging.WARNING if capacity is None else logging.INFO
         fields = {"backend": self.name, "model": model, "is_in": capacity is not None}

@@ -13,7 +13,7 @@ Outputs = dict[str, NDArray[Any]]
 
 @dataclass(frozen=True)
 class Capacity:
-    """What a backend can take of a model: instances, and the most calls of a batch.
+    """The capacity of a backend for a model: instances, and the most calls of a batch.
 
     ``gpu``: it does not share processors with other models. ``stops``: it stops soon if a call is cancelled.
     """
@@ -56,8 +56,8 @@ class InferenceServer(Protocol):
     async def try_out(self, model: str, trial: Trial) -> None:
         """Run a trial. Raises ``BadAnswer`` if the model computes wrong numbers."""
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        """The ``models`` whose process has died or whose last load has failed."""
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
+        """The ``models`` with a dead process or a failed last load."""
 
     async def reload(self, model: str) -> None:
         """Unload a model and load it again."""

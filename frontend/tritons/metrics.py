@@ -46,9 +46,9 @@ class BackendMetrics:
         self._pool, self._up = pool, False
         self._bounds: Counter[str] = Counter()
         BACKENDS.labels(pool).inc()
-        self.answers(False)
+        self.set_up(False)
         for model in models:
-            self.bound(model, 0)
+            self.set_bound(model, 0)
             for error in (*_ERRORS.values(), _FAILED):
                 BACKEND_ERRORS.labels(pool, model, error)
             for outcome in ("loaded", "failed"):
@@ -57,16 +57,16 @@ class BackendMetrics:
     def close(self) -> None:
         """Remove this Triton from the sums."""
         BACKENDS.labels(self._pool).dec()
-        self.answers(False)
+        self.set_up(False)
         for model in self._bounds:
-            self.bound(model, 0)
+            self.set_bound(model, 0)
 
-    def answers(self, up: bool) -> None:
+    def set_up(self, up: bool) -> None:
         """Set whether the last probe succeeded."""
         BACKENDS_UP.labels(self._pool).inc(up - self._up)
         self._up = up
 
-    def bound(self, model: str, calls: int) -> None:
+    def set_bound(self, model: str, calls: int) -> None:
         """Set the most calls of a model in flight."""
         IN_FLIGHT_BOUND.labels(self._pool, model).inc(calls - self._bounds[model])
         self._bounds[model] = calls

@@ -8,7 +8,7 @@ from contextlib import AbstractAsyncContextManager
 from frontend.errors import BadGateway, Unreached
 from frontend.observe.logs import log
 from frontend.observe.metrics import MODEL_RELOADS
-from frontend.processes.background import cancel_all, start_apart
+from frontend.processes.background import cancel_all, start_detached
 from frontend.processes.pauses import Pauses
 from frontend.tritons.inference import InferenceServer
 from frontend.tritons.metrics import pool_of
@@ -35,7 +35,7 @@ class Reloads:
     def begin(self, model: str) -> None:
         """Start to reload a model, unless that is in progress."""
         if model not in self._tasks:
-            self._tasks[model] = start_apart(self._reload_until_it_works(model))
+            self._tasks[model] = start_detached(self._reload_until_it_works(model))
 
     async def close(self) -> None:
         """Stop, but leave no model unloaded."""
@@ -62,7 +62,7 @@ class Reloads:
             try:
                 if not is_ours:
                     return False
-                if model in await self._server.ailing([model]):
+                if model in await self._server.broken_models([model]):
                     await self._reload(model)
                 return True
             except Unreached:

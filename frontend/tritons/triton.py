@@ -83,14 +83,14 @@ class Triton:
         Raises ``BadGateway`` if Triton is away, late or fails, and ``Internal`` if it rejects the request as invalid.
         Cancelling the task cancels the call. The call carries the request id and the trace.
         """
-        given = [_tensor(name, array) for name, array in inputs.items()]
-        wanted = [grpc_client.InferRequestedOutput(name) for name in outputs]
+        tensors = [_tensor(name, array) for name, array in inputs.items()]
+        requested = [grpc_client.InferRequestedOutput(name) for name in outputs]
         name = request_id.get()
         try:
             result = await self._client.infer(
                 model,
-                given,
-                outputs=wanted,
+                tensors,
+                outputs=requested,
                 request_id="" if name == NO_REQUEST else name,
                 client_timeout=seconds,
                 headers=current().tracer.outgoing(),
@@ -123,8 +123,8 @@ class Triton:
         """Run a trial. Raises ``BadAnswer`` if an output is missing or not finite."""
         await self.infer(model, trial.inputs, trial.outputs, _TRIAL_SECONDS)
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        """The ``models`` whose process has died or whose last load has failed. An empty call tests a process.
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
+        """The ``models`` with a dead process or a failed last load. An empty call tests a process.
 
         Models that are unloaded, loading or unloading are left out.
         """

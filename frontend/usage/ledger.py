@@ -31,7 +31,7 @@ class IdempotencyWindow:
 
 @dataclass
 class _Charge:
-    """A charge of a request: the number of ``answers`` that it paid for, and the price of the dearest one.
+    """A charge of a request: the number of ``answers`` that it paid for, and the price of the dearest.
 
     ``number`` counts the charges of one request.
     """
@@ -136,8 +136,8 @@ class Ledger:
         numbers = sa.select(columns.identity, sa.func.max(columns.ordinal).label("ordinal"))
         last = numbers.where(columns.identity.in_(identities)).group_by(columns.identity).subquery()
         is_last = sa.and_(columns.identity == last.c.identity, columns.ordinal == last.c.ordinal)
-        found = (columns.identity, columns.ordinal, columns.at, columns.quantity, columns.amount, columns.answers)
-        rows = await connection.execute(sa.select(*found).join(last, is_last))
+        read = (columns.identity, columns.ordinal, columns.at, columns.quantity, columns.amount, columns.answers)
+        rows = await connection.execute(sa.select(*read).join(last, is_last))
         return {row.identity: _Charge(*row) for row in rows}
 
     async def _insert_charges(

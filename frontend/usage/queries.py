@@ -42,7 +42,7 @@ _KEPT_SECONDS = 30 * _DAY
 _PRUNED_AT_ONCE = 5_000
 # The largest balance, in micro-CHF. Sums of it fit a database's integers.
 _MOST_IN_A_WALLET = 10**15
-# Reports at once. A report may take long, and charges and wallets need connections meanwhile.
+# Most reports in parallel. A report may take long, and charges and wallets need connections meanwhile.
 _REPORTS_AT_ONCE = 2
 # The columns to group consumption by.
 GROUPS = ("day", "operation", "model", "key", "org")
@@ -114,14 +114,14 @@ class UsageQueries:
         return acting
 
     def asked_by(self, asker: str) -> "UsageQueries":
-        """A copy whose reports count as those of ``asker``."""
+        """A copy whose reports count as reports of ``asker``."""
         asked = copy.copy(self)
         asked._asker = asker
         return asked
 
     @asynccontextmanager
     async def _report(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for a report. An asker makes one at a time, so that many of them delay no other asker."""
+        """A connection for a report. An asker gets one at a time, so that many reports delay no other asker."""
         lock = self._asker_locks.setdefault(self._asker, asyncio.Lock())
         async with lock, self._reports, self._reader.connect() as connection:
             yield connection
@@ -135,7 +135,7 @@ class UsageQueries:
             raise RegistryError("a top-up must be more than nothing", "amount")
         row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
         async with self._engine.begin() as connection:
-            # The lock makes two top-ups at once wait for each other.
+            # The lock makes simultaneous top-ups wait for each other.
             await _check_org(connection, org, locks=True)
             known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
             same = (await connection.execute(known)).one_or_none()
@@ -163,7 +163,7 @@ class UsageQueries:
         return (await self.balances([org])).get(org)
 
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
-        """The balances in micro-CHF of all wallets, or of those of ``orgs``, by organisation."""
+        """The balances in micro-CHF of all wallets, or of the wallets of ``orgs``, by organisation."""
         query = sa.select(WALLETS.c.org, _BALANCE).order_by(WALLETS.c.org)
         if orgs is not None:
             query = query.where(WALLETS.c.org.in_(orgs))
@@ -192,33 +192,33 @@ class UsageQueries:
         deleted = 0
         while True:
             async with self._engine.begin() as connection:
-                some = await connection.execute(sa.delete(USAGE_EVENTS).where(USAGE_EVENTS.c.id.in_(old)))
-                if not some.rowcount:
+                result = await connection.execute(sa.delete(USAGE_EVENTS).where(USAGE_EVENTS.c.id.in_(old)))
+                if not result.rowcount:
                     return deleted
                 if not deleted:
                     await audit.note(connection, self._actor, "usage.prune", "", before=before)
-            deleted += some.rowcount
+            deleted += result.rowcount
 
-    async def usage(self, wanted: UsageFilter, by: Sequence[str], most: int | None = None) -> list[UsageTotal]:
+    async def usage(self, scope: UsageFilter, by: Sequence[str], most: int | None = None) -> list[UsageTotal]:
         """Consumption grouped by some of ``GROUPS``, sorted. Raises ``RegistryError`` for over ``most`` groups."""
         groups = [_COLUMNS[name] for name in by]
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
-        query = _filtered(sa.select(*groups, *sums), USAGE_DAYS, wanted)
+        query = _filtered(sa.select(*groups, *sums), USAGE_DAYS, scope)
         async with self._report() as connection:
             limit = None if most is None else most + 1
-            found = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
+            rows = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
             # Thousands of rows would block the event loop.
-            answer = await asyncio.to_thread(_totals, found, len(by))
+            answer = await asyncio.to_thread(_totals, rows, len(by))
         if most is not None and len(answer) > most:
             raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")
         return answer
 
-    async def outcomes(self, wanted: UsageFilter) -> list[OutcomeSummary]:
+    async def outcomes(self, scope: UsageFilter) -> list[OutcomeSummary]:
         """Outcomes of requests and times of answers, by operation."""
         operation = REQUEST_DAYS.c.operation
         sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
-        query = _filtered(sa.select(operation, *sums), REQUEST_DAYS, wanted).group_by(operation).order_by(operation)
+        query = _filtered(sa.select(operation, *sums), REQUEST_DAYS, scope).group_by(operation).order_by(operation)
         async with self._report() as connection:
             rows = await connection.execute(query)
             return [_summary(row[0], [int(count) for count in row[1:]]) for row in rows]
@@ -243,12 +243,12 @@ async def _check_org(connection: AsyncConnection, org: str, *, locks: bool = Fal
         raise MissingError(f"there is no organisation {org}")
 
 
-def _filtered(query: sa.Select[Any], table: sa.Table, wanted: UsageFilter) -> sa.Select[Any]:
-    query = query.where(table.c.day.between(wanted.first, wanted.last))
-    if wanted.org is not None:
-        query = query.where(table.c.org == wanted.org)
-    if wanted.key_id is not None:
-        query = query.where(table.c.key_id == wanted.key_id)
+def _filtered(query: sa.Select[Any], table: sa.Table, scope: UsageFilter) -> sa.Select[Any]:
+    query = query.where(table.c.day.between(scope.first, scope.last))
+    if scope.org is not None:
+        query = query.where(table.c.org == scope.org)
+    if scope.key_id is not None:
+        query = query.where(table.c.key_id == scope.key_id)
     return query
 
 

@@ -1,4 +1,4 @@
-"""Writes charges to the local spool, and moves them to the database, also those of frontends that died."""
+"""Writes charges to the local spool, and moves them to the database, including charges of dead frontends."""
 
 import asyncio
 import sqlite3
@@ -100,7 +100,7 @@ class Recorder:
         USAGE_WAITING.set(len(self._spool))
 
     async def _search(self) -> None:
-        """Settle for frontends that died. After an outage of the database, own charges go first."""
+        """Settle the charges of dead frontends. After an outage of the database, own charges go first."""
         if self._database.away:
             return
         with self._database.noting(_FAILURES):

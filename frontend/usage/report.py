@@ -12,13 +12,13 @@ from frontend.usage.queries import GROUPS, KeyName, UsageFilter, UsageQueries, U
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 # The columns of each group. Quantities in different units are not added up.
 _TOTALS = ("requests", "audio_seconds", "characters", "tokens", "amount")
-# These distinguish keys of one name; the prefix is that of the newest secret.
+# Columns that distinguish keys of one name. The prefix belongs to the newest secret.
 _OF_A_KEY = ("key_id", "key_prefix")
 # The number of days over which spending is averaged.
 _BURN_DAYS, _DAY_SECONDS = 7, 86_400
 # First characters of cells that a spreadsheet takes for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
-# Those of RFC 4180, and the semicolon, which separates cells in some countries.
+# The characters of RFC 4180, and the semicolon, which separates cells in some countries.
 _QUOTED = frozenset(',;"\r\n')
 
 
@@ -44,17 +44,17 @@ def parse_groups(text: str) -> list[str]:
 
 
 async def report(
-    queries: UsageQueries, wanted: UsageFilter, by: Sequence[str], most: int | None = None
+    queries: UsageQueries, scope: UsageFilter, by: Sequence[str], most: int | None = None
 ) -> list[dict[str, Any]]:
     """One object per group: its names, and ``_TOTALS`` with ``amount`` in CHF. A key also has ``_OF_A_KEY``.
 
     Raises ``RegistryError`` for over ``most`` groups.
     """
-    totals = await queries.usage(wanted, by, most)
+    totals = await queries.usage(scope, by, most)
     names: Mapping[str, KeyName] = {}
     if "key" in by:
         place = by.index("key")
-        names = await queries.key_names(list({each.group[place] for each in totals}), wanted.org)
+        names = await queries.key_names(list({total.group[place] for total in totals}), scope.org)
     return await asyncio.to_thread(_rows, totals, names, by)
 
 
@@ -84,7 +84,7 @@ async def spent_a_day(queries: UsageQueries, org: str, now: float) -> int:
         return 0
     whole_days = (today - datetime.date.fromisoformat(totals[0].group[0])).days
     days = max(1.0, whole_days + now % _DAY_SECONDS / _DAY_SECONDS)
-    return round(sum(each.amount for each in totals) / days)
+    return round(sum(total.amount for total in totals) / days)
 
 
 def cells(rows: Iterable[Mapping[str, Any]], by: Collection[str]) -> list[list[str]]:

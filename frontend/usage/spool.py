@@ -21,7 +21,7 @@ _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCR
 _PRAGMAS = ("page_size=1024", "journal_mode=WAL", "synchronous=NORMAL", "wal_autocheckpoint=0", "journal_size_limit=0")
 # The size of SQLite's log, in bytes, from which its pages are moved into the file.
 _LONG_LOG = 4 * 1024 * 1024
-# With fewer free bytes on the disk, no more work begins. About 10,000 charges of present work still fit.
+# With fewer free bytes on the disk, no work begins. About 10,000 charges of running work still fit.
 _LEAST_ROOM = 32 * 1024 * 1024
 
 

@@ -16,7 +16,7 @@ from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.observe.logs import log
-from frontend.processes.background import start_apart
+from frontend.processes.background import start_detached
 
 # Seconds from a request's deadline to the expiry of its reservation; its charge arrives long before.
 _KEPT_SECONDS = 3_600
@@ -24,7 +24,7 @@ _RETRY_SECONDS = 0.1
 # The most reservations in a statement; an outage of the database collects more.
 _RELEASED_AT_ONCE = 500
 # The longest wait for reservations of other requests to end, in seconds.
-_COMES_BACK_SECONDS = 1.0
+_RELEASE_WAIT_SECONDS = 1.0
 _RETRY_AFTER = "60"
 
 
@@ -102,7 +102,7 @@ class Wallets:
         if not amount:
             return ""
         loop, pending = asyncio.get_running_loop(), self._pending.setdefault(org, _PendingWork())
-        hopeless_at = loop.time() + _COMES_BACK_SECONDS
+        gives_up_at = loop.time() + _RELEASE_WAIT_SECONDS
         expires_at = int(time.time() + deadline - loop.time()) + _KEPT_SECONDS
         try:
             async with asyncio.timeout_at(deadline):
@@ -118,7 +118,7 @@ class Wallets:
                         raise
                     if granted:
                         return request.id
-                    if not pending.reserved or loop.time() > hopeless_at:
+                    if not pending.reserved or loop.time() > gives_up_at:
                         raise InsufficientQuota(
                             "the balance does not cover this request",
                             code="insufficient_quota",
@@ -141,7 +141,7 @@ class Wallets:
 
     def _start_work(self, org: str, pending: _PendingWork) -> None:
         if pending.task is None or pending.task.done():
-            pending.task = start_apart(self._work(org, pending))
+            pending.task = start_detached(self._work(org, pending))
 
     async def _work(self, org: str, pending: _PendingWork) -> None:
         """Run transactions until a wallet has no pending work."""
@@ -157,7 +157,7 @@ class Wallets:
             except DATABASE_FAILURES:
                 if self._closing:
                     return
-                # This may have been committed: end what it may have reserved before the next try.
+                # The transaction may be committed: end its reservations before the next try.
                 pending.requests[:0], pending.released[:0] = requests, released
                 uncertain = [request.id for request in requests]
                 await asyncio.sleep(_RETRY_SECONDS)
@@ -170,7 +170,7 @@ class Wallets:
     async def _grant(
         self, connection: AsyncConnection, org: str, pending: _PendingWork, requests: Sequence[_Request]
     ) -> set[_Request]:
-        """Reserve what the wallet covers, first come, first served."""
+        """Reserve as many requests as the wallet covers, first come, first served."""
         free = (await lock(connection, org) or 0) if requests else 0
         granted = set()
         for request in requests:

@@ -134,12 +134,12 @@ class Connection:
     async def try_out(self, model: str, trial: Trial) -> None:
         """Do nothing: the answers are always right."""
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
-        """Report no model as ailing."""
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
+        """Report no model as broken."""
         return set()
 
     async def reload(self, model: str) -> None:
-        """Do nothing: no model is ever ailing."""
+        """Do nothing: no model is ever broken."""
 
     async def close(self) -> None:
         """Do nothing: there is no connection."""

@@ -7,7 +7,7 @@
 
 Triton and the frontends read through the link. Each of them sees one whole export, also while the next one is written.
 The folder is named by a digest of its code, configurations and stamps, so an export that changes nothing is not another
-one. The export that was used last stays, so a rollback only moves the link.
+one. The export before stays, so going back only moves the link.
 """
 
 import argparse
@@ -35,46 +35,48 @@ class Exports:
         self._link = models / name
         self._building = models / f".building-{name}"
 
-    def selected(self) -> Path | None:
-        """The folder of the selected export, or None before the first one."""
-        return self._link.resolve() if self._link.is_dir() else None
+    def newest_first(self) -> list[Path]:
+        """All exports; the one that was selected last comes first."""
+        return sorted(self._all.glob("*"), key=lambda export: export.stat().st_mtime_ns, reverse=True)
 
     def begin(self, code: Path) -> Path:
         """The folder to export into: what is left of an interrupted export, or a copy of the newest one.
 
         Models that did not change need no new export then. ``code`` is the model repository without weights.
         """
-        newest = max(self._all.glob("*"), key=_selected_at, default=None)
         if not self._building.exists():
             copying = self._building.with_suffix(".copying")
             shutil.rmtree(copying, ignore_errors=True)
-            if newest:
-                shutil.copytree(newest, copying, symlinks=True)
+            if before := self.newest_first():
+                shutil.copytree(before[0], copying, symlinks=True)
             else:
                 copying.mkdir(parents=True)
             copying.rename(self._building)
         replace_code(code, self._building)
         return self._building
 
-    def select(self) -> Path:
-        """Make the finished folder an export and select it. Remove all but the exports selected last."""
+    def finish(self) -> Path:
+        """Make an export of the finished folder."""
         self._all.mkdir(exist_ok=True)
         export = self._all / _digest(self._building)
         if export.exists():
             shutil.rmtree(self._building)
         else:
             self._building.rename(export)
+        return export
+
+    def select(self, export: Path) -> None:
+        """Point the link to an export, and remove all but those selected last."""
         os.utime(export)
         link = self._link.with_suffix(".new")
         link.unlink(missing_ok=True)
         link.symlink_to(export.relative_to(self._link.parent))
         link.replace(self._link)
-        for old in sorted(self._all.glob("*"), key=_selected_at)[:-_KEPT_EXPORTS]:
+        for old in self.newest_first()[_KEPT_EXPORTS:]:
             shutil.rmtree(old)
         for other in self._link.parent.iterdir():
             if other.is_symlink() and not other.exists():
                 other.unlink()
-        return export
 
 
 def has_code(code: Path, repository: Path) -> bool:
@@ -117,10 +119,6 @@ def _digest(repository: Path) -> str:
     return digest.hexdigest()[:12]
 
 
-def _selected_at(export: Path) -> int:
-    return export.stat().st_mtime_ns
-
-
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Export the models and select the export.", allow_abbrev=False)
     parser.add_argument("--name", default="current", help="the link to the export")
@@ -130,17 +128,21 @@ def main(arguments: Sequence[str]) -> int:
     options, rest = parser.parse_known_args(arguments)
     export = [sys.executable, "-m", "scripts.export_models", *rest, *["--strict"] * options.strict]
     exports = Exports(options.models, options.name)
-    selected = exports.selected()
-    if selected and has_code(options.code, selected):
-        stale = subprocess.run([*export, "--repository", str(selected), "--stale"], check=False)
-        if stale.returncode == 0:
-            os.utime(selected)
-            return 0
-    status = subprocess.run([*export, "--repository", str(exports.begin(options.code))], check=False).returncode
-    if status not in (0, SOME_FAILED) or (status and options.strict):
-        return status
-    print(f"{options.models / options.name} is {exports.select().name}")
+    for found in exports.newest_first():
+        if has_code(options.code, found) and not _run(export, found, "--stale"):
+            break
+    else:
+        status = _run(export, exports.begin(options.code))
+        if status not in (0, SOME_FAILED) or (status and options.strict):
+            return status
+        found = exports.finish()
+    exports.select(found)
+    print(f"{options.models / options.name} is {found.name}")
     return 0
+
+
+def _run(export: Sequence[str], repository: Path, *more: str) -> int:
+    return subprocess.run([*export, "--repository", str(repository), *more], check=False).returncode
 
 
 if __name__ == "__main__":

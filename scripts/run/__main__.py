@@ -14,7 +14,7 @@ import os
 import subprocess
 import sys
 
-from frontend.config.proxies import spare_this_machine
+from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import SettingsError
 from scripts.export_models.plan import SOME_FAILED
 from scripts.local_triton.checks import PreflightError
@@ -53,7 +53,7 @@ def _run(choice: preflight.Choice) -> int:
 
 
 def main() -> int:
-    spare_this_machine(os.environ)
+    exclude_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Run Quartet on this machine.")
     preflight.add_arguments(parser)
     parser.add_argument("--end-with-parent", action="store_true", help="stop when the caller (make) is killed")

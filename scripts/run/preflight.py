@@ -19,7 +19,7 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
-from frontend.config.proxies import spare_this_machine
+from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import MODELS
@@ -196,7 +196,7 @@ def plan(choice: Choice) -> str:
 
 def main() -> int:
     # A mirror of the hub may run on this machine.
-    spare_this_machine(os.environ)
+    exclude_this_machine(os.environ)
     parser = argparse.ArgumentParser(description="Check what can be checked before anything is installed.")
     parser.add_argument("action", choices=tuple(_PRECISIONS))
     add_arguments(parser)

@@ -230,6 +230,8 @@ def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_c
         "# changed" in (each / "whisper_turbo" / "1" / "model.py").read_text(encoding="utf-8")
         for each in (first, second)
     ] == [False, True]
+    shutil.copy(first / "whisper_turbo" / "1" / "model.py", app / "model_repository" / "whisper_turbo" / "1")
+    assert export() == first
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
     path = request.path.removeprefix("/v1")
     adds_usage = protocol.adds_usage(path, options)
     extended = await _offload(request, len(body), protocol.with_usage, body) if adds_usage else None
-    # A request has at most as many tokens as bytes.
+    # The tokens of a request are never more than its bytes.
     most = len(body) + (options.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
         async with request.app[CHAT].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):

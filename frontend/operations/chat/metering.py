@@ -66,7 +66,7 @@ def _count(value: Any) -> int | None:
 class StreamMeter:
     """Counts the tokens of a stream of server-sent events.
 
-    ``text_bytes`` are those of the request. ``hides_usage`` removes the event that has only the usage.
+    ``text_bytes`` counts the request's text. ``hides_usage`` removes the event that has only the usage.
     """
 
     def __init__(self, text_bytes: int, *, hides_usage: bool) -> None:
@@ -80,7 +80,7 @@ class StreamMeter:
         return estimate(self._text_bytes) if self._usage is None else self._usage
 
     def feed(self, piece: bytes) -> bytes:
-        """Read a piece of the stream. Return what to pass on: whole lines, and what is too long for an event."""
+        """Read a piece of the stream. Return the bytes to pass on: whole lines, and lines too long for an event."""
         end = piece.rfind(b"\n") + 1
         if not end and len(self._event) + len(piece) > _LONGEST_EVENT:
             end = len(piece)

@@ -1,7 +1,7 @@
 """The OpenAPI description of chat, which exists if an upstream is set."""
 
 from frontend.catalogue.models import Served
-from frontend.http.schemas import Part, json_content, post
+from frontend.http.schemas import OpenApiFragment, json_content, post
 
 _BODY = {"type": "object"}
 _COMPLETION = json_content(_BODY, {"model": "a-model", "messages": [{"role": "user", "content": "Hello."}]})
@@ -10,8 +10,8 @@ _ANSWER = {"content": {"application/json": {"schema": {}}, "text/event-stream": 
 _TEXT = "Forwarded to the server that chat_upstream names; streaming works."
 
 
-def describe(served: Served) -> Part:
-    return Part(
+def describe(served: Served) -> OpenApiFragment:
+    return OpenApiFragment(
         {
             "/v1/chat/completions": post(
                 "createChatCompletion", "Chat completions", _COMPLETION, _ANSWER, description=_TEXT

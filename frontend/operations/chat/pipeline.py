@@ -17,8 +17,8 @@ from frontend.operations.chat.protocol import STREAM, refusal
 
 _CONNECT_SECONDS = 5.0
 _NOT_UNDERSTOOD = (400, 422)
-_LARGEST_ERROR = 256 * 1024
-_LARGEST_ANSWER = 16 * 1024 * 1024
+_LARGEST_ERROR = 256 * 1024  # bytes
+_LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
 
 
@@ -52,7 +52,7 @@ class ChatPipeline:
 
         ``extended`` is the body with a request for the usage. It is tried first; not every upstream accepts it. The
         slot is in use within the block, at most until the deadline. Raises ``BadGateway`` if a ``streamed`` answer
-        comes whole: a client would read it as an empty stream.
+        is no stream: a client would read it as an empty one.
         """
         async with self._dispatcher.queue(CHAT).slot(context):
             try:

@@ -16,8 +16,8 @@ from frontend.operations.chat.metering import text_bytes
 
 COMPLETIONS = "/chat/completions"
 STREAM = "text/event-stream"
-_LONGEST_MESSAGE = 1000
-_LONGEST_WAIT = 60.0
+_LONGEST_MESSAGE = 1000  # characters
+_LONGEST_WAIT = 60.0  # seconds
 # Upstream error codes about the operator's key or account, not the caller's.
 _OF_OUR_ACCOUNT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "invalid_api_key"}
 _KINDS: dict[int, type[ApiError]] = {404: NotFound, 413: TooLarge, 429: RateLimited}
@@ -106,7 +106,7 @@ def _seconds(retry_after: str | None) -> int:
 
 
 def _error(body: bytes) -> dict[str, str]:
-    """The error's text, in OpenAI's form or in common others."""
+    """The fields of an upstream's error, from OpenAI's form or other common ones."""
     try:
         # Stricter than json: its results can always be serialised again.
         value = orjson.loads(body)

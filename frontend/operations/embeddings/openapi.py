@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from frontend.catalogue.models import EMBEDDINGS, Model, Served
 from frontend.http.schemas import (
-    Part,
+    OpenApiFragment,
     Schema,
     answer_object,
     ignored,
@@ -68,7 +68,7 @@ def _schemas(models: Collection[Model]) -> Schema:
     }
 
 
-def describe(served: Served) -> Part:
+def describe(served: Served) -> OpenApiFragment:
     models = served.by_id(EMBEDDINGS).values()
     body, answer = json_content(_body(served), _EXAMPLE), json_content(reference("EmbeddingList"))
-    return Part({"/v1/embeddings": post("createEmbedding", "Embeddings", body, answer)}, _schemas(models))
+    return OpenApiFragment({"/v1/embeddings": post("createEmbedding", "Embeddings", body, answer)}, _schemas(models))

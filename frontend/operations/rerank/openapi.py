@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from frontend.catalogue.models import RERANK, Model, Served
 from frontend.http.schemas import (
-    Part,
+    OpenApiFragment,
     Schema,
     answer_object,
     ignored,
@@ -67,8 +67,8 @@ def _schemas(models: Collection[Model]) -> Schema:
     }
 
 
-def describe(served: Served) -> Part:
+def describe(served: Served) -> OpenApiFragment:
     models = served.by_id(RERANK).values()
     summary, answer = "Order documents by their relevance to a query", json_content(reference("Ranking"))
     body = json_content(_body(served), _EXAMPLE)
-    return Part({"/v1/rerank": post("createRerank", summary, body, answer)}, _schemas(models))
+    return OpenApiFragment({"/v1/rerank": post("createRerank", summary, body, answer)}, _schemas(models))

@@ -2,7 +2,7 @@
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNPAID
+from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNBILLED_WORK
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
@@ -14,10 +14,10 @@ _Parses = Converts[protocol.SpeechRequest]
 
 
 async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str], bytes, Bill]:
-    app, context, holding = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
-    async with app[UNPAID].paced(context.key):
-        parsed = await app[JSON_BODIES].read(request, holding, context, parses)
-        audio, bill = await app[SPEECH].run(parsed, context, request[BILLING].reserve, holding)
+    app, context, memory = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
+    async with app[UNBILLED_WORK].paced(context.key):
+        parsed = await app[JSON_BODIES].read(request, memory, context, parses)
+        audio, bill = await app[SPEECH].run(parsed, context, request[BILLING].reserve, memory)
     return {"Content-Type": AUDIO_FORMATS[parsed.response_format]}, audio, bill
 
 

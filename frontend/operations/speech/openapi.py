@@ -3,7 +3,7 @@
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.schemas import (
-    Part,
+    OpenApiFragment,
     Schema,
     answer_object,
     get,
@@ -45,17 +45,17 @@ def _body(served: Served) -> Schema:
     )
 
 
-def _names(served: Served, one: Schema) -> Part:
+def _names(served: Served, one: Schema) -> OpenApiFragment:
     """The list of voice names, which exists if aliases are set."""
     names = one_of(served.voice_names())
     answer = answer_object({"voices": {"type": "array", "items": reference("NamedVoice")}})
-    return Part(
+    return OpenApiFragment(
         {"/v1/audio/voices": get("listVoiceNames", "List the voice names", json_content(answer))},
         {"NamedVoice": answer_object({"id": names, **one, "name": names})},
     )
 
 
-def describe(served: Served) -> Part:
+def describe(served: Served) -> OpenApiFragment:
     voice, first = one_of(voice.name for voice in served.voices), served.voices[0].name
     mobile = request_object(
         {"text": _TEXT, "voice": voice, "format": one_of(AUDIO_FORMATS, default="mp3")}, "text", "voice"
@@ -67,8 +67,8 @@ def describe(served: Served) -> Part:
         "defaults_by_language": {"type": "object", "additionalProperties": voice},
     }
     one = {"name": voice, "language": {"type": "string"}, "gender": one_of(["female", "male"])}
-    named = _names(served, one) if served.aliases else Part({})
-    return Part(
+    named = _names(served, one) if served.aliases else OpenApiFragment({})
+    return OpenApiFragment(
         {
             "/v1/audio/speech": post("createSpeech", "Text to speech", body, _AUDIO),
             **named.paths,

@@ -35,7 +35,7 @@ _BYTES_PER_CHARACTER = 4000
 class LengthLimit:
     """Limits the audio of one request to ``most`` seconds, because spoken numbers are five times as long as words.
 
-    ``param`` is the parameter with the text. ``reserve`` gets the bytes beyond the ``expected`` ones.
+    ``param`` is the parameter with the text. ``reserve`` reserves the bytes beyond the ``expected`` ones.
     """
 
     def __init__(
@@ -65,9 +65,9 @@ class SpeechPipeline:
         dispatcher: Dispatcher,
         phonemizers: WorkerQueue,
         encoders: WorkerQueue,
-        unpaid: UnbilledWorkThrottle,
+        unbilled: UnbilledWorkThrottle,
     ) -> None:
-        self._settings, self._dispatcher, self._unpaid = settings, dispatcher, unpaid
+        self._settings, self._dispatcher, self._unbilled = settings, dispatcher, unbilled
         self._phonemizers, self._encoders = phonemizers, encoders
         repository = settings.model_repository
         if lacking := AUDIO_FORMATS.keys() - ENCODERS.keys():
@@ -82,15 +82,15 @@ class SpeechPipeline:
         return [name for name, voice in self._voices.items() if voice.robot]
 
     async def run(
-        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
+        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[bytes, Bill]:
         """The whole audio file, and its bill."""
         async with reserve(request.model, len(request.text)) as bill:
             voice, expected = self._voices[request.voice], _BYTES_PER_CHARACTER * len(request.text)
-            holding.add(expected)
+            memory.add(expected)
             most = self._settings.max_speech_seconds
-            length = LengthLimit(most, voice.sample_rate, request.text_field, expected, holding.add)
-            with self._unpaid.work(context.key) as timer:
+            length = LengthLimit(most, voice.sample_rate, request.text_field, expected, memory.add)
+            with self._unbilled.work(context.key) as timer:
                 file = await self._file(request, voice, context, timer, length)
                 timer.paid()
             return file, bill
@@ -106,7 +106,7 @@ class SpeechPipeline:
         name = request.text_field
         try:
             parts = await self._phonemizers.run_with(
-                (timer.taking_time(),), context, phonemize, request.text, voice.alphabet
+                (timer.measure(),), context, phonemize, request.text, voice.alphabet
             )
         except TaskKilledError:
             raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None

@@ -11,7 +11,7 @@ from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
 
-LONGEST_INPUT = 5000
+LONGEST_INPUT = 5000  # code points
 SLOWEST, FASTEST = 0.5, 2.0
 
 

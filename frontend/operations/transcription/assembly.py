@@ -16,7 +16,7 @@ WORDS = ("word_start", "word_end", "word_text", "word_probability")
 _PAUSE = 0.6
 _CLOSING = "\"'”’»)]"
 _SENTENCE_ENDS = ("?", "!", "。", "？", "！", "…")
-# Seconds. A speaker pauses this long after a sentence, but not after most abbreviations.
+# Seconds. A speaker pauses for this time after a sentence, but not after most abbreviations.
 _BREATH = 0.1
 # Languages written without spaces between words.
 _UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})
@@ -51,11 +51,11 @@ def assemble(prepared: Prepared, answers: Sequence[Arrays], request: Transcripti
 
 def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
     """Words with times rounded to 2 digits and probabilities to 4, as answers show them."""
-    found = []
+    words = []
     for start, end, text, probability in zip(*(arrays[name].reshape(-1).tolist() for name in WORDS), strict=True):
         first, last = window.times_of_file(start, end)
-        found.append(Word(round(first, 2), round(last, 2), text.decode("utf-8", "replace"), round(probability, 4)))
-    return found
+        words.append(Word(round(first, 2), round(last, 2), text.decode("utf-8", "replace"), round(probability, 4)))
+    return words
 
 
 def _sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:

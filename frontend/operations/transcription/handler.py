@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, TRANSCRIPTION, UNPAID
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, TRANSCRIPTION, UNBILLED_WORK
 from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
@@ -22,11 +22,11 @@ _Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
 async def _transcript(
     request: web.Request, shape: Shape, parses: _Parses, renders: _Renders
 ) -> tuple[Mapping[str, str], bytes, Bill | None]:
-    app, context, holding = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
-    async with app[UNPAID].paced(context.key):
-        form = await read_form(request, app[SETTINGS], holding, shape)
+    app, context, memory = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
+    async with app[UNBILLED_WORK].paced(context.key):
+        form = await read_form(request, app[SETTINGS], memory, shape)
         parsed = parses(form, app[SETTINGS].served)
-        answer, bill = await app[TRANSCRIPTION].run(parsed, context, request[BILLING].reserve, holding)
+        answer, bill = await app[TRANSCRIPTION].run(parsed, context, request[BILLING].reserve, memory)
     rendered = renders(answer, parsed)
     return (_TEXT, rendered.encode(), bill) if isinstance(rendered, str) else (JSON, render_json(rendered), bill)
 

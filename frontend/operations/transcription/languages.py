@@ -14,7 +14,7 @@ CODES = LANGUAGES | _FROM_TOKENS.keys()
 
 
 def iso_code(code: str) -> str:
-    """The ISO code of one of ``CODES``."""
+    """The ISO code of a code in ``CODES``."""
     return _FROM_TOKENS.get(code, code)
 
 

@@ -2,7 +2,7 @@
 
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
-    Part,
+    OpenApiFragment,
     Schema,
     answer_object,
     ignored,
@@ -104,8 +104,8 @@ def _form(served: Served) -> Schema:
     )
 
 
-def describe(served: Served) -> Part:
-    return Part(
+def describe(served: Served) -> OpenApiFragment:
+    return OpenApiFragment(
         {
             "/v1/audio/transcriptions": post(
                 "createTranscription", "Speech to text", _multipart(_form(served)), _ANSWER

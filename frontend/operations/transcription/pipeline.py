@@ -73,10 +73,10 @@ class TranscriptionPipeline:
         dispatcher: Dispatcher,
         decoders: WorkerQueue,
         threads: WorkerQueue,
-        unpaid: UnbilledWorkThrottle,
+        unbilled: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
-        self._unpaid = unpaid
+        self._unbilled = unbilled
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
         for model, abilities in self._abilities.items():
@@ -84,7 +84,7 @@ class TranscriptionPipeline:
             dispatcher.register_model(model, Work(abilities.window_seconds))
 
     async def run(
-        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, holding: MemoryReservation
+        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[Transcription, Bill | None]:
         """The transcript and its bill. A file without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
@@ -93,8 +93,8 @@ class TranscriptionPipeline:
             raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
         # Do not decode if the model is unavailable.
         self._dispatcher.queue(model).refuse_away(context)
-        with self._unpaid.work(context.key) as timer:
-            return await self._transcribed(request, model, context, reserve, holding, timer)
+        with self._unbilled.work(context.key) as timer:
+            return await self._transcribed(request, model, context, reserve, memory, timer)
 
     async def _transcribed(
         self,
@@ -102,18 +102,18 @@ class TranscriptionPipeline:
         model: str,
         context: RequestContext,
         reserve: Reserves,
-        holding: MemoryReservation,
+        memory: MemoryReservation,
         timer: WorkTimer,
     ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
-        holding.closing.callback(samples.close)
+        memory.closing.callback(samples.close)
         rules = self._abilities[model].rules(self._settings)
         prepared = await self._prepare(request, samples, rules, context, timer)
         words: list[Word] | None = [] if request.words else None
         if not prepared.windows:
             return Transcription("", request.language, prepared.duration, (), words), None
         samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
-        holding.add(samples.size)
+        memory.add(samples.size)
         context.extend(self._settings.audio_second_seconds * prepared.duration)
         work = len(prepared.windows) * self._abilities[model].window_seconds
         self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
@@ -146,7 +146,7 @@ class TranscriptionPipeline:
             raise _unsupported(kind.content_type, param)
         try:
             return await self._decoders.run_with(
-                (file.use(), samples.use(), timer.taking_time()),
+                (file.use(), samples.use(), timer.measure()),
                 context,
                 prepare,
                 file.attached,

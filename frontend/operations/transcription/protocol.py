@@ -15,7 +15,7 @@ from frontend.http.form import Form, Shape
 from frontend.operations.transcription.languages import CODES, iso_code
 from frontend.processes.shared_memory import SharedBytes
 
-LARGEST_FILE = 25 * 1024 * 1024
+LARGEST_FILE = 25 * 1024 * 1024  # bytes
 MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
 GRANULARITIES = ("word", "segment")
@@ -89,20 +89,20 @@ def openai_form(served: Served) -> Shape:
     return Shape(FILE, (*texts, *served.aliases.ignore), LARGEST_FILE)
 
 
-def _scalars(given: Sequence[tuple[str, str]]) -> dict[str, str]:
+def _scalars(texts: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Text fields by name, each given once."""
     scalars: dict[str, str] = {}
-    for name, value in given:
+    for name, value in texts:
         if name in scalars:
             raise InvalidRequest(f"parameter given twice: {name}", param=name)
         scalars[name] = value
     return scalars
 
 
-def _collect(given: Sequence[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
+def _collect(texts: Sequence[tuple[str, str]]) -> tuple[dict[str, str], list[str]]:
     """Scalar fields by name, and the granularities under either spelling."""
-    scalars = _scalars([pair for pair in given if pair[0] not in _SPELLINGS])
-    granularities = [pair for pair in given if pair[0] in _SPELLINGS]
+    scalars = _scalars([pair for pair in texts if pair[0] not in _SPELLINGS])
+    granularities = [pair for pair in texts if pair[0] in _SPELLINGS]
     if len(dict(granularities)) > 1:
         raise InvalidRequest(f"{_IN_BRACKETS} is given with and without brackets", param=_IN_BRACKETS)
     return scalars, [value for _, value in granularities if value]

@@ -23,7 +23,7 @@ from frontend.usage.queries import UsageQueries
 PAGE = ("limit", "after", "order")
 # Most rows per page, which take a few milliseconds to render.
 _MOST_ROWS = 500
-_LONGEST_NUMBER = 12
+_LONGEST_NUMBER = 12  # digits
 
 
 def _as_dict(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
@@ -74,11 +74,11 @@ def page(request: web.Request, usual_order: str = "asc") -> Page:
     return Page(limit + 1, name(request.query, "after"), newest_first)
 
 
-def rows(requested: Page, found: Sequence[Any]) -> web.Response:
+def rows(requested: Page, entries: Sequence[Any]) -> web.Response:
     """Answer with a page of a list."""
     assert requested.limit is not None
     most = requested.limit - 1
-    return json_response({"object": "list", "data": found[:most], "has_more": len(found) > most})
+    return json_response({"object": "list", "data": entries[:most], "has_more": len(entries) > most})
 
 
 def _actor(request: web.Request) -> Actor:
@@ -90,6 +90,6 @@ def registry(request: web.Request) -> Registry:
     return request.app[REGISTRY].acting(_actor(request))
 
 
-def books(request: web.Request) -> UsageQueries:
-    """The wallets, which record the caller as the author of changes."""
+def usage_queries(request: web.Request) -> UsageQueries:
+    """The usage and the wallets, which record the caller as the author of changes."""
     return request.app[USAGE].acting(_actor(request))

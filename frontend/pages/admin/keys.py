@@ -39,8 +39,8 @@ async def list_keys(request: web.Request) -> web.Response:
     search, org = name(request.query, "search"), name(request.query, "org", LONGEST_ORG)
     active = fields.choice(request.query, "state", ("active", "all"), "all") == "active"
     requested = page(request)
-    found = await registry(request).entries(KeyFilter(search or "", org, active), requested)
-    return rows(requested, [vars(entry) for entry in found])
+    entries = await registry(request).entries(KeyFilter(search or "", org, active), requested)
+    return rows(requested, [vars(entry) for entry in entries])
 
 
 async def create_key(request: web.Request) -> web.Response:
@@ -62,10 +62,10 @@ async def change_key(request: web.Request) -> web.Response:
         "org": name(values, "org", LONGEST_ORG),
         "expires_at": expires_at(values),
     }
-    given = {field: value for field, value in changed.items() if value is not None}
-    given |= {field: None for field, value in _REMOVABLE.items() if values.get(value) == ""}
+    columns = {field: value for field, value in changed.items() if value is not None}
+    columns |= {field: None for field, value in _REMOVABLE.items() if values.get(value) == ""}
     named = in_path(request, "prefix")
-    await registry(request).change(named, given, _limits(values))
+    await registry(request).change(named, columns, _limits(values))
     return json_response({"prefix": api_key.prefix(named)})
 
 

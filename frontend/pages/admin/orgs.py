@@ -11,7 +11,7 @@ from frontend.config.tables import MOST_REQUESTS
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.pages.admin.fields import PAGE, body, books, in_path, name, page, registry, rows
+from frontend.pages.admin.fields import PAGE, body, in_path, name, page, registry, rows, usage_queries
 
 
 def _limit(values: Mapping[str, Any]) -> int | None:
@@ -25,10 +25,10 @@ def _org(org: str, limit: int | None) -> dict[str, Any]:
 async def list_orgs(request: web.Request) -> web.Response:
     """List organisations. ``balance`` is null without a wallet."""
     search, requested = name(request.query, "search"), page(request)
-    found = await registry(request).orgs(search or "", requested)
-    amounts = await books(request).balances([org for org, _, _ in found])
+    orgs = await registry(request).orgs(search or "", requested)
+    amounts = await usage_queries(request).balances([org for org, _, _ in orgs])
     balances = {org: to_chf(amount) for org, amount in amounts.items()}
-    entries = [{**_org(org, limit), "keys": keys, "balance": balances.get(org)} for org, limit, keys in found]
+    entries = [{**_org(org, limit), "keys": keys, "balance": balances.get(org)} for org, limit, keys in orgs]
     return rows(requested, entries)
 
 
@@ -51,10 +51,10 @@ async def change_org(request: web.Request) -> web.Response:
 
 
 async def list_top_ups(request: web.Request) -> web.Response:
-    """List the credits of a wallet, newest first."""
+    """List the top-ups of a wallet, newest first."""
     requested = page(request, "desc")
-    found = await books(request).top_ups(in_path(request, "name"), requested)
-    entries = [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in found]
+    top_ups = await usage_queries(request).top_ups(in_path(request, "name"), requested)
+    entries = [{"reference": each.reference, "amount": to_chf(each.amount), "at": each.at} for each in top_ups]
     return rows(requested, entries)
 
 
@@ -67,7 +67,7 @@ async def top_up(request: web.Request) -> web.Response:
     except ValueError:
         raise InvalidRequest("amount must be CHF as a string, such as 25.50", param="amount") from None
     org, reference = in_path(request, "name"), name(values, "reference")
-    balance = await books(request).top_up(org, amount, reference)
+    balance = await usage_queries(request).top_up(org, amount, reference)
     return json_response({"org": org, "balance": to_chf(balance)})
 
 

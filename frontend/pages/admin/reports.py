@@ -11,7 +11,7 @@ from frontend.config.tables import TIERS, USUAL_TIER
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
-from frontend.pages.admin.fields import PAGE, books, name, number, page, registry, rows
+from frontend.pages.admin.fields import PAGE, name, number, page, registry, rows, usage_queries
 from frontend.usage.report import beginning
 
 _LARGEST_ID = 10**12 - 1
@@ -21,7 +21,7 @@ async def usage(request: web.Request) -> web.Response:
     """Usage in total, of ``org``, or of the key that begins with ``key``."""
     key, org = request.query.get("key"), name(request.query, "org", LONGEST_ORG)
     key_id = await registry(request).key_id(key) if key else None
-    return await usage_report.answer(request, books(request), org, key_id)
+    return await usage_report.answer(request, usage_queries(request), org, key_id)
 
 
 def _since(request: web.Request) -> int:
@@ -36,11 +36,11 @@ def _since(request: web.Request) -> int:
 
 async def audit(request: web.Request) -> web.Response:
     """List changes, newest first, filtered by ``actor``, ``action`` and ``target``."""
-    given = {field: name(request.query, field) or "" for field in ("actor", "action", "target")}
-    wanted = AuditFilter(_since(request), **given)
+    columns = {field: name(request.query, field) or "" for field in ("actor", "action", "target")}
+    audit_filter = AuditFilter(_since(request), **columns)
     after = number(request.query, "after", 1, _LARGEST_ID)
     requested = dataclasses.replace(page(request, "desc"), after=after)
-    return rows(requested, [vars(change) for change in await registry(request).changes(wanted, requested)])
+    return rows(requested, [vars(change) for change in await registry(request).changes(audit_filter, requested)])
 
 
 async def show_settings(request: web.Request) -> web.Response:

@@ -124,7 +124,9 @@ def ends(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
     needed = {"frontend": file["stop_delay_seconds"] + file["drain_seconds"], "triton": int(timeout)}
     for owner, template in pods(manifests):
         part = template["metadata"]["labels"]["app.kubernetes.io/component"]
-        if part in needed and not needed[part] < template["spec"].get("terminationGracePeriodSeconds", 30):
+        hooks = [item["lifecycle"]["preStop"] for item in template["spec"]["containers"] if "lifecycle" in item]
+        delays = [int(hook["exec"]["command"][1]) for hook in hooks] or [0]
+        if part in needed and template["spec"].get("terminationGracePeriodSeconds", 30) <= needed[part] + max(delays):
             yield f"{owner}: is killed before it has ended"
 
 

@@ -126,6 +126,7 @@ FAULTS = [
     (checks.probes, "templates/_triton.tpl", "{ name: grpc, container", "{ name: rpc, container"),
     (checks.ends, "templates/_helpers.tpl", "add 30 .Values.frontend.stopDelaySeconds", "add 0"),
     (checks.ends, "templates/_triton.tpl", "terminationGracePeriodSeconds: 330", "terminationGracePeriodSeconds: 300"),
+    (checks.ends, "templates/_triton.tpl", 'command: [sleep, "15"]', 'command: [sleep, "45"]'),
     (checks.names, "templates/frontend.yaml", "configMap: { name: {{ $name }}-frontend", "configMap: { name: settings"),
     (checks.names, "templates/network.yaml", '"part" "triton"', '"part" "tritons"'),
     (checks.room, "templates/stores.yaml", "toYaml .Values.redis.resources", "toYaml dict"),

@@ -44,7 +44,7 @@ async def test_without_redis_requests_can_be_refused(own_redis: RedisServer) -> 
         own_redis.kill()
         with pytest.raises(BadGateway):
             await counters.take([limit_of(30, "a")])
-        assert (await Limiter(counters, LIMITS, {}).look(Caller("a", "a")))["embeddings"].remaining == 120
+        assert (await Limiter(counters, LIMITS, {}).usage(Caller("a", "a")))["embeddings"].remaining == 120
 
 
 async def test_redis_may_be_away_at_the_start() -> None:
@@ -107,8 +107,8 @@ async def _used(limiter: Limiter) -> dict[str, tuple[int, int]]:
     caller = Caller(uuid.uuid4().hex, "a", org=uuid.uuid4().hex, org_limit=50)
     for _ in range(3):
         await limiter.take(caller, "embeddings")
-    await limiter.look(caller)
-    counts = await limiter.look(caller)
+    await limiter.usage(caller)
+    counts = await limiter.usage(caller)
     return {name: (count.limit, count.remaining) for name, count in counts.items()}
 
 

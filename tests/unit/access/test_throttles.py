@@ -107,7 +107,7 @@ async def _work(
 ) -> None:
     async with throttle.paced("a"):
         with throttle.work("a") as timer:
-            with timer.taking_time():
+            with timer.measure():
                 await sleeper.sleep(seconds)
             if paid:
                 timer.paid()

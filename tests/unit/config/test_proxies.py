@@ -1,6 +1,6 @@
 import pytest
 
-from frontend.config.proxies import no_proxy, spare_this_machine
+from frontend.config.proxies import exclude_this_machine, no_proxy
 
 _HERE = "localhost,127.0.0.1,::1"
 
@@ -22,5 +22,5 @@ def test_this_machine_is_added_to_no_proxy(environ: dict[str, str], value: str) 
 
 def test_the_environment_is_changed() -> None:
     environ = {"http_proxy": "http://proxy"}
-    spare_this_machine(environ)
+    exclude_this_machine(environ)
     assert environ == {"http_proxy": "http://proxy", "no_proxy": _HERE}

@@ -65,7 +65,7 @@ class Scene:
     async def look(self, *addresses: str) -> None:
         """Look when the name has these addresses."""
         self.resolver.names["text.pool"] = list(addresses)
-        await self.discovery.look()
+        await self.discovery.refresh()
 
     async def close(self) -> None:
         await self.discovery.close()
@@ -128,7 +128,7 @@ async def test_a_removed_triton_is_not_in_the_metrics_of_its_pool(found: Scene) 
     before = bound()
     found.resolver.names["text.pool"] = []
     for _ in range(3):
-        await found.discovery.look()
+        await found.discovery.refresh()
     await until(lambda: found.tritons["10.0.0.1:8001"].closed)
     assert before is not None
     assert bound() == before - 2
@@ -137,7 +137,7 @@ async def test_a_removed_triton_is_not_in_the_metrics_of_its_pool(found: Scene) 
 async def test_a_name_keeps_its_addresses_while_lookups_fail(found: Scene) -> None:
     del found.resolver.names["text.pool"]
     for _ in range(5):
-        await found.discovery.look()
+        await found.discovery.refresh()
     assert await found.answering() == {"10.0.0.1:8001"}
 
 
@@ -146,12 +146,12 @@ async def test_failed_lookups_are_logged_once_until_one_succeeds(
     found: Scene, caplog: pytest.LogCaptureFixture, back: bool, logged: int
 ) -> None:
     addresses = found.resolver.names.pop("text.pool")
-    await found.discovery.look()
+    await found.discovery.refresh()
     if back:
         found.resolver.names["text.pool"] = addresses
-        await found.discovery.look()
+        await found.discovery.refresh()
         del found.resolver.names["text.pool"]
-    await found.discovery.look()
+    await found.discovery.refresh()
     sources = [record.fields["source"] for record in caplog.records if hasattr(record, "fields")]
     assert sources.count("text.pool") == logged
 
@@ -159,7 +159,7 @@ async def test_failed_lookups_are_logged_once_until_one_succeeds(
 async def test_an_empty_answer_counts_the_third_time(found: Scene) -> None:
     found.resolver.names["text.pool"] = []
     for state in (State.READY, State.READY, State.AWAY):
-        await found.discovery.look()
+        await found.discovery.refresh()
         await asyncio.sleep(0)
         assert found.dispatcher.states(["embedder"]) == {"embedder": state}
 
@@ -172,7 +172,7 @@ async def test_a_file_is_read_again_and_an_invalid_one_changes_nothing(tmp_path:
     await made.discovery.start()
     for text, answering in (("10.0.0.2:8001", "10.0.0.2:8001"), ("10.0.0.1", "10.0.0.2:8001")):
         file.write_text(text, encoding="utf-8")
-        await made.discovery.look()
+        await made.discovery.refresh()
         assert await made.answering() == {answering}
     await made.close()
 
@@ -196,7 +196,7 @@ async def test_a_missing_certificate_is_read_again(found: Scene) -> None:
     await found.look("10.0.0.1", "10.0.0.2")
     assert await found.answering() == {"10.0.0.1:8001"}
     found.certificates = True
-    await found.discovery.look()
+    await found.discovery.refresh()
     await until(lambda: "10.0.0.2:8001" in found.tritons)
     assert await found.answering() == {"10.0.0.1:8001", "10.0.0.2:8001"}
 

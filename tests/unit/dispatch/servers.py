@@ -44,7 +44,7 @@ class FakeTriton:
     async def try_out(self, model: str, trial: Trial) -> None:
         raise NotImplementedError
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
         return set(models) if isinstance(self.failure, BrokenModel) and not self.reloaded else set()
 
     async def reload(self, model: str) -> None:

@@ -32,13 +32,15 @@ def _export(models: Path, code: Path, weights: str, name: str = "current") -> Pa
     exports = Exports(models, name)
     stamp = {"whisper_turbo/1/weights": weights, "whisper_turbo/1/exported.json": weights}
     _write(exports.begin(code), **stamp)
-    return exports.select()
+    export = exports.finish()
+    exports.select(export)
+    return export
 
 
 def test_nothing_is_selected_while_the_first_export_is_written(models: Path, code: Path) -> None:
     exports = Exports(models, "current")
     exports.begin(code)
-    assert exports.selected() is None
+    assert exports.newest_first() == []
     assert not (models / "current").exists()
 
 

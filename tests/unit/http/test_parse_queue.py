@@ -22,7 +22,7 @@ class Sender:
         time.sleep(0.001)
         self._pieces -= 1
         if self._pieces:
-            self._queue.go_on(self._parse)
+            self._queue.resume(self._parse)
 
 
 async def _turns_until(holds: Callable[[], bool]) -> None:
@@ -92,7 +92,7 @@ async def test_bytes_are_parsed_at_once_while_nobody_waits() -> None:
 
 async def test_a_connection_goes_on_in_another_turn() -> None:
     parsed: list[str] = []
-    ParseQueue().go_on(partial(parsed.append, "reader"))
+    ParseQueue().resume(partial(parsed.append, "reader"))
     assert parsed == []
     await asyncio.sleep(0)
     assert parsed == ["reader"]
@@ -107,7 +107,7 @@ async def test_a_connection_that_fails_does_not_stop_the_others() -> None:
     with pytest.raises(ConnectionError):
         queue.begin(fail)
     asyncio.get_running_loop().set_exception_handler(lambda loop, context: parsed.append("failed"))
-    queue.go_on(fail)
-    queue.go_on(partial(parsed.append, "next"))
+    queue.resume(fail)
+    queue.resume(partial(parsed.append, "next"))
     await _turns_until(lambda: len(parsed) == 2)
     assert parsed == ["failed", "next"]

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client import REGISTRY
 
 from frontend.observe.metrics import GROUPS
-from frontend.observe.stores import asking_redis
+from frontend.observe.stores import redis_call
 from frontend.observe.table import LABELS
 
 
@@ -34,7 +34,7 @@ async def _cancelled(work: Coroutine[None, None, None]) -> bool:
 @pytest.mark.parametrize("call", [_lose_it, _fail_for_it])
 async def test_a_cancellation_that_a_call_swallows_is_raised(call: Callable[[], Awaitable[None]]) -> None:
     async def work() -> None:
-        with suppress(TimeoutError), asking_redis("locks"):
+        with suppress(TimeoutError), redis_call("locks"):
             await call()
 
     assert await _cancelled(work())
@@ -47,7 +47,7 @@ async def test_a_task_that_was_cancelled_before_can_call_redis() -> None:
         try:
             await asyncio.sleep(60)
         finally:
-            with asking_redis("locks"):
+            with redis_call("locks"):
                 await asyncio.sleep(0)
             calls.append("released")
 
@@ -58,7 +58,7 @@ async def test_a_task_that_was_cancelled_before_can_call_redis() -> None:
 async def test_a_timeout_around_a_call_that_swallows_cancellations_is_raised() -> None:
     async def work() -> None:
         async with asyncio.timeout(0.01):
-            with asking_redis("locks"):
+            with redis_call("locks"):
                 await _lose_it()
 
     with pytest.raises(TimeoutError):

@@ -7,7 +7,7 @@ from contextlib import AsyncExitStack, contextmanager
 import pytest
 
 from frontend.peers import frontends as module
-from frontend.peers.frontends import FixedFrontends, Part, SharedFrontends
+from frontend.peers.frontends import FixedFrontends, Share, SharedFrontends
 from tests.eventually import until
 from tests.redis import RedisServer
 
@@ -29,7 +29,7 @@ class Frontend(SharedFrontends):
 
     @property
     def share(self) -> float:
-        return self.part("m").share
+        return self.share_of("m").fraction
 
 
 class Fleet:
@@ -81,12 +81,12 @@ async def fleet(redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch) -> A
 
 
 def test_a_fixed_number_of_frontends_has_equal_shares() -> None:
-    part = FixedFrontends(4).part("m")
-    assert part == Part(0.25, part.number, 4)
+    share = FixedFrontends(4).share_of("m")
+    assert share == Share(0.25, share.number, 4)
 
 
 def test_a_fixed_number_of_frontends_has_random_numbers() -> None:
-    assert {FixedFrontends(3).part("m").number for _ in range(100)} == {0, 1, 2}
+    assert {FixedFrontends(3).share_of("m").number for _ in range(100)} == {0, 1, 2}
 
 
 async def test_the_only_frontend_has_all_at_once(fleet: Fleet) -> None:
@@ -101,7 +101,7 @@ async def test_the_frontends_that_use_a_model_have_equal_shares(fleet: Fleet) ->
     fleet.join(other=1.0)
     await fleet.beat(count=_HEARD)
     assert fleet.shares() == [pytest.approx(1 / 3)] * 3 + [0]
-    assert fleet.frontends[3].part("other").share == 1
+    assert fleet.frontends[3].share_of("other").fraction == 1
 
 
 async def test_a_frontend_that_begins_has_one_call_in_flight_until_the_others_know(fleet: Fleet) -> None:
@@ -154,14 +154,14 @@ async def test_each_frontend_has_another_number(fleet: Fleet) -> None:
     for _ in range(3):
         fleet.join()
     await fleet.beat(count=2)
-    parts = [frontend.part("m") for frontend in fleet.frontends]
-    assert {(part.number, part.count) for part in parts} == {(0, 3), (1, 3), (2, 3)}
+    shares = [frontend.share_of("m") for frontend in fleet.frontends]
+    assert {(share.number, share.count) for share in shares} == {(0, 3), (1, 3), (2, 3)}
 
 
 async def test_frontends_know_whether_others_use_a_model(fleet: Fleet) -> None:
     fleet.join(m=1.0), fleet.join()
     await fleet.beat(count=2)
-    assert [frontend.part("m").is_used_elsewhere for frontend in fleet.frontends] == [False, True]
+    assert [frontend.share_of("m").is_used_elsewhere for frontend in fleet.frontends] == [False, True]
 
 
 async def test_all_use_the_batch_work_of_the_first_user(fleet: Fleet) -> None:
@@ -170,8 +170,8 @@ async def test_all_use_the_batch_work_of_the_first_user(fleet: Fleet) -> None:
     fleet.join()
     await fleet.beat(count=2)
     first = min(fleet.frontends[:3], key=lambda frontend: frontend.name)
-    followed = {frontend.part("m").batch for frontend in fleet.frontends if frontend is not first}
-    assert first.part("m").batch is None
+    followed = {frontend.share_of("m").batch for frontend in fleet.frontends if frontend is not first}
+    assert first.share_of("m").batch is None
     assert followed == {first.models["m"]}
 
 

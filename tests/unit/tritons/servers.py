@@ -56,7 +56,7 @@ class FakeServer:
     async def capacity(self, model: str) -> Capacity:
         return {"embedder": Capacity(2, 16, gpu=True), "whisper": Capacity(1, 8, stops=True)}[model]
 
-    async def ailing(self, models: Sequence[str]) -> set[str]:
+    async def broken_models(self, models: Sequence[str]) -> set[str]:
         self.asked.extend(models)
         return self.dead & set(models)
 

@@ -106,12 +106,12 @@ async def test_the_proxy_of_the_environment_is_not_used(service: Service) -> Non
         assert await triton.ready_models(MODELS) == set(MODELS)
 
 
-async def test_models_that_answer_are_not_ailing(triton: Triton) -> None:
-    assert await triton.ailing(MODELS) == set()
+async def test_models_that_answer_are_not_broken(triton: Triton) -> None:
+    assert await triton.broken_models(MODELS) == set()
 
 
 async def test_each_process_of_a_python_model_gets_an_empty_call(triton: Triton, service: Service) -> None:
-    await triton.ailing(MODELS)
+    await triton.broken_models(MODELS)
     assert [call.model_name for call in service.calls] == ["whisper", "whisper"]
     assert [list(tensor.shape) for tensor in service.calls[0].inputs] == [[1, 0], [1, 1]]
 
@@ -120,7 +120,7 @@ async def test_instances_are_counted_on_each_gpu(triton: Triton, service: Servic
     assert [(await triton.capacity(model)).instances for model in MODELS] == [2, 2]
     service.gpus = [0, 1, 3]
     assert [(await triton.capacity(model)).instances for model in MODELS] == [6, 6]
-    await triton.ailing(MODELS)
+    await triton.broken_models(MODELS)
     assert len(service.calls) == 6
 
 
@@ -131,23 +131,23 @@ async def test_the_capacity_is_that_of_the_configuration(triton: Triton, service
 
 
 @pytest.mark.parametrize("before", [[], [""]], ids=["the first", "the second"])
-async def test_a_model_with_a_dead_process_is_ailing(triton: Triton, service: Service, before: list[str]) -> None:
+async def test_a_model_with_a_dead_process_is_broken(triton: Triton, service: Service, before: list[str]) -> None:
     service.words = [*before, "Stub process 'whisper_0_0' is not healthy."]
-    assert await triton.ailing(MODELS) == {"whisper"}
+    assert await triton.broken_models(MODELS) == {"whisper"}
 
 
 async def test_another_error_of_a_call_is_no_death(triton: Triton, service: Service) -> None:
     service.words = ["an error in the model"]
-    assert await triton.ailing(MODELS) == set()
+    assert await triton.broken_models(MODELS) == set()
 
 
-async def test_a_loaded_model_that_is_not_ready_is_ailing(triton: Triton, service: Service) -> None:
+async def test_a_loaded_model_that_is_not_ready_is_broken(triton: Triton, service: Service) -> None:
     service.not_ready.add("whisper")
-    assert await triton.ailing(MODELS) == {"whisper"}
+    assert await triton.broken_models(MODELS) == {"whisper"}
 
 
 @pytest.mark.parametrize(
-    ("state", "reason", "ailing"),
+    ("state", "reason", "broken"),
     [
         ("UNAVAILABLE", "Internal: no memory", {"embedder"}),
         ("UNAVAILABLE", "unloaded", set()),
@@ -157,16 +157,16 @@ async def test_a_loaded_model_that_is_not_ready_is_ailing(triton: Triton, servic
     ],
     ids=["failed", "unloaded", "loading", "unloading", "never loaded"],
 )
-async def test_a_model_that_is_not_loaded_is_ailing_only_after_a_failed_load(
-    triton: Triton, service: Service, state: str, reason: str, ailing: set[str]
+async def test_a_model_that_is_not_loaded_is_broken_only_after_a_failed_load(
+    triton: Triton, service: Service, state: str, reason: str, broken: set[str]
 ) -> None:
     service.states["embedder"] = (state, reason)
-    assert await triton.ailing(MODELS) == ailing
+    assert await triton.broken_models(MODELS) == broken
 
 
 async def test_only_the_given_models_are_checked(triton: Triton, service: Service) -> None:
     service.states["embedder"] = ("UNAVAILABLE", "Internal: no memory")
-    assert await triton.ailing(["whisper"]) == set()
+    assert await triton.broken_models(["whisper"]) == set()
 
 
 async def test_a_model_is_unloaded_before_it_is_loaded(triton: Triton, service: Service) -> None:

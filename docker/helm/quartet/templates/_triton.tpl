@@ -2,7 +2,7 @@
 {{- define "quartet.triton" -}}
 {{- include "quartet.pod" (dict "root" .root "user" 1000) | nindent 0 }}
 {{- include "quartet.spread" .part | nindent 0 }}
-# Longer than Triton waits for requests in flight.
+# Longer than the delay before it stops, and than Triton waits for running calls.
 terminationGracePeriodSeconds: 330
 {{- include "quartet.placement" .values | nindent 0 }}
 {{- include "quartet.wait" (dict "root" .root "image" "triton") | nindent 0 }}
@@ -32,6 +32,8 @@ containers:
       - { name: http, containerPort: 8000 }
       - { name: grpc, containerPort: 8001 }
       - { name: metrics, containerPort: 8002 }
+    # An ending pod goes on answering until the frontends have resolved its Service again.
+    lifecycle: { preStop: { exec: { command: [sleep, "15"] } } }
     # Triton is ready when every model is; the largest take minutes to load.
     startupProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 180 }
     readinessProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }

@@ -20,7 +20,7 @@ def api() -> Iterator[Api]:
 
 @pytest.fixture(autouse=True)
 def _pauses_are_short(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pace, "_LONGEST_PAUSE", 0.01)
+    monkeypatch.setattr(pace, "_LONGEST_PAUSE_SECONDS", 0.01)
 
 
 def write_texts(path: Path, texts: Sequence[str]) -> Path:
