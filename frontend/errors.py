@@ -13,6 +13,7 @@
     +-- Internal              500  internal_error
     +-- BadGateway            502  bad_gateway
         +-- Unreached              the call did not arrive at a backend, so another can take it
+        |   +-- Unloaded           the model is not loaded there
         +-- BrokenModel            a model whose process died
         +-- Late                   a backend that did not answer in time
         +-- BadAnswer              wrong tensors
@@ -103,6 +104,10 @@ class BadGateway(ApiError):  # noqa: N818
 
 
 class Unreached(BadGateway):
+    pass
+
+
+class Unloaded(Unreached):
     pass
 
 

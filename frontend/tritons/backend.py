@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unreached
+from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unloaded, Unreached
 from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
@@ -110,6 +110,9 @@ class Backend:
         try:
             with self._metrics.call(model):
                 return await self._server.infer(model, inputs, outputs, seconds)
+        except Unloaded:
+            self._note_readiness(model, False)
+            raise
         except Unreached:
             self._take_out()
             raise

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from prometheus_client import Gauge
 
-from frontend.errors import ApiError, BadAnswer, BrokenModel, Internal, Late, Unreached
+from frontend.errors import ApiError, BadAnswer, BrokenModel, Internal, Late, Unloaded, Unreached
 from frontend.observe.metrics import (
     BACKEND_ERRORS,
     BACKENDS,
@@ -21,6 +21,7 @@ from frontend.observe.record import current
 
 _ERRORS: Mapping[type[ApiError], str] = {
     Unreached: "unreached",
+    Unloaded: "unreached",
     Late: "late",
     BrokenModel: "broken",
     BadAnswer: "bad_answer",

@@ -13,7 +13,7 @@ from tritonclient.grpc.model_config_pb2 import DataType, ModelInstanceGroup
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
 
 from frontend.config.pools import Tls
-from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unreached
+from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unloaded, Unreached
 from frontend.observe.logs import NO_REQUEST, log, request_id
 from frontend.observe.record import current
 from frontend.tritons.inference import Capacity, Trial
@@ -34,6 +34,8 @@ _LATE = "the model backend did not answer in time, retry with backoff"
 
 # Parts of messages for calls that reached no model.
 _NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
+# A Triton that ends, or reloads a model, says so of calls that it did not take.
+_UNLOADED = "has no available versions"
 _SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
 _DEAD_PROCESS = "is not healthy"
 # The timeout of a probe.
@@ -196,6 +198,8 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
         return Internal("the request could not be processed")
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return Late(_LATE)
+    if _UNLOADED in (error.message() or ""):
+        return Unloaded(_UNREACHABLE)
     return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error.message())
 
 

@@ -97,6 +97,15 @@ async def test_a_triton_that_is_killed_costs_only_the_calls_it_had_and_comes_bac
     assert all(answer.status == 200 for answer in load.answers if answer.begun > killed + 1)
 
 
+async def test_a_triton_that_ends_costs_no_call(pair: Pair, load: Load) -> None:
+    await asyncio.sleep(2)
+    send(pair.tritons[0], signal.SIGTERM)
+    ended = time.monotonic()
+    await until(lambda: sum(answer.begun > ended + 5 for answer in load.answers) > CALLERS, 30)
+    await asyncio.to_thread(pair.start_again, 0)
+    assert {answer.status for answer in load.answers} == {200}
+
+
 async def test_a_triton_that_freezes_is_left_out_and_every_caller_is_answered_by_its_deadline(
     pair: Pair, load: Load
 ) -> None:

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from frontend.errors import BrokenModel, Unreached
+from frontend.errors import BrokenModel, Unloaded, Unreached
 from frontend.peers.frontends import FixedFrontends
 from frontend.tritons import backend as backends
 from frontend.tritons.backend import Backend
@@ -100,6 +100,18 @@ async def test_a_call_that_did_not_arrive_takes_the_server_out_until_the_next_pr
         await backend.infer("whisper", {}, [], 1.0)
     assert server.is_in == {"embedder": False, "whisper": False}
     await server.until(embedder=True, whisper=True)
+
+
+async def test_a_model_that_is_not_loaded_is_out_alone(
+    backend: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def fail(*arguments: object) -> Outputs:
+        raise Unloaded("ends")
+
+    monkeypatch.setattr(server, "infer", fail)
+    with pytest.raises(Unreached):
+        await backend.infer("whisper", {}, [], 1.0)
+    assert server.is_in == {"embedder": True, "whisper": False}
 
 
 async def test_a_model_whose_process_died_is_out_until_it_is_reloaded_once(
