@@ -20,6 +20,10 @@ SWITCHES: Sequence[Sequence[str]] = (
     ("httpRoute.enabled=true", "httpRoute.parents[0].name=gateway", "networkPolicy.enabled=false"),
     ("redis.existingSecret=r", "postgres.existingSecret=p", "secrets.existingSecret=s"),
     _IMAGES,
+    # A cluster with block storage: charges and models in claims that one node mounts.
+    ("models.claim.storageClass=ebs", "frontend.charges.storageClass=ebs", "spread.hosts=false", "spread.zones=false"),
+    # Without the internet.
+    ("images.registry=registry.intern/quartet", "models.source=folder", "models.folder.claim=checkpoints"),
     ("engine=kserve", "autoscaling.engine=keda"),
     ("frontend.settings.audio_workers=4", "frontend.settings.limits.embeddings=600"),
     (

@@ -56,8 +56,6 @@ class _Handler(BaseHTTPRequestHandler):
     kubernetes: Kubernetes
 
     def do_GET(self) -> None:
-        if (readers := self.kubernetes.readers) is not None and not self.kubernetes.data:
-            readers.wait(20)
         self._answer({})
 
     def do_PATCH(self) -> None:
@@ -67,6 +65,8 @@ class _Handler(BaseHTTPRequestHandler):
     def _answer(self, body: dict[str, Any]) -> None:
         known = self.headers["Authorization"] == f"Bearer {_TOKEN}"
         status, answer = self.kubernetes.answer(self.command, body) if known else (401, {})
+        if self.kubernetes.readers is not None and self.command == "GET" and "data" not in answer:
+            self.kubernetes.readers.wait(20)
         self.send_response(status)
         self.end_headers()
         self.wfile.write(json.dumps(answer).encode())
