@@ -105,8 +105,8 @@ demo: $(VENV)/installed
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
-# Tests that start Triton run in one process, and tests that load torch in two, so that each happens no more often. The
-# output of each group is printed at its end.
+# Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
+# of each process is printed at its end.
 TRITON_TESTS := tests/triton
 TORCH_TESTS := tests/unit/export_models tests/unit/whisper
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
@@ -117,7 +117,7 @@ test-triton:
 	$(call PRINT_AT_THE_END,$(TRITON_TESTS))
 
 test-torch:
-	$(call PRINT_AT_THE_END,-n 2 --dist loadfile $(TORCH_TESTS))
+	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
 
 # Four processes, because many tests wait. In the order of the folders the longest files, with few tests each, come first.
 # Lint runs after these tests, while the longer ones of Triton still run.
