@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 import pytest_asyncio
 import soundfile
-from playwright.async_api import Browser, Locator, Page, async_playwright
+from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 
 from client.recordings import SAMPLE_RATE, recordings
 
+# Milliseconds that an expectation may take: other tests use the processors too.
+expect.set_options(timeout=15_000)
 # "The number you have dialed is not in service."
 SPOKEN = recordings("en")[2]
 

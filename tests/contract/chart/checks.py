@@ -143,9 +143,9 @@ def names(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
     for owner, template in pods(manifests):
         volumes = {volume["name"]: volume for volume in template["spec"].get("volumes", [])}
         for volume in volumes.values():
-            if (
-                claim := volume.get("persistentVolumeClaim")
-            ) and f"PersistentVolumeClaim {claim['claimName']}" not in known:
+            # The claim of checkpoints is the operator's own.
+            claim = volume.get("persistentVolumeClaim") if volume["name"] != "folder" else None
+            if claim and f"PersistentVolumeClaim {claim['claimName']}" not in known:
                 yield f"{owner}: there is no claim {claim['claimName']}"
             if (held := volume.get("configMap")) and f"ConfigMap {held['name']}" not in known:
                 yield f"{owner}: there is no ConfigMap {held['name']}"
