@@ -7,14 +7,14 @@ while IFS='=' read -r name value; do
   export "$name=${!name:-$value}"
 done < <(grep -v '^#' "$folder/triton.env")
 mapfile -t arguments < <(grep -v '^#' "$folder/triton.args")
-# Resolves the link once, so that a model reloaded later is still of the same export.
-repository=${TMPDIR:-/tmp}/repository
-(cd "${APP:-/app}" && python3 -m scripts.run.fit --repository "${MODEL_REPOSITORY:-/models/current}" --into "$repository") >&2
 # No exec: Triton handles SIGTERM only after it has loaded the models, and the kernel ignores SIGTERM for the first process
 # of a container without a handler.
 server='' stopped=0 code=0
 # The trap comes before the server: a signal in between would leave the server running.
 trap 'stopped=1; [ -z "$server" ] || kill "$server"' TERM INT
+# Resolves the link once, so that a model reloaded later is still of the same export.
+repository=${TMPDIR:-/tmp}/repository
+(cd "${APP:-/app}" && python3 -m scripts.run.fit --repository "${MODEL_REPOSITORY:-/models/current}" --into "$repository") >&2
 tritonserver "${arguments[@]}" "--model-repository=$repository" "$@" &
 server=$!
 [ $stopped = 0 ] || kill "$server"
