@@ -66,7 +66,7 @@ class Exports:
         return export
 
     def select(self, export: Path) -> None:
-        """Point the link to an export, and remove all but those selected last."""
+        """Point the link to an export. Remove all but those selected last, and exports that were never finished."""
         os.utime(export)
         link = self._link.with_suffix(".new")
         link.unlink(missing_ok=True)
@@ -74,6 +74,8 @@ class Exports:
         link.replace(self._link)
         for old in self.newest_first()[_KEPT_EXPORTS:]:
             shutil.rmtree(old)
+        for abandoned in self._link.parent.glob(".building-*"):
+            shutil.rmtree(abandoned)
         for other in self._link.parent.iterdir():
             if other.is_symlink() and not other.exists():
                 other.unlink()

@@ -86,6 +86,12 @@ def test_each_name_selects_its_own_export_and_goes_with_it(models: Path, code: P
     assert sorted(path.name for path in models.iterdir()) == ["b", "c", "exports"]
 
 
+def test_an_export_that_was_never_finished_goes_when_another_is_selected(models: Path, code: Path) -> None:
+    building = Exports(models, "a").begin(code)
+    _export(models, code, "int8", "b")
+    assert not building.exists()
+
+
 def test_code_is_that_of_the_image_and_a_voice_keeps_its_own_configuration(models: Path, code: Path) -> None:
     exports = Exports(models, "current")
     _write(exports.begin(code), **{WHISPER: "old", VOICE: "generated", "piper_old/config.pbtxt": "removed"})
