@@ -13,7 +13,6 @@ processors can share one read-only repository. ``FIT=threads=4,voices=2`` in the
 """
 
 import argparse
-import json
 import os
 import re
 import shutil
@@ -21,6 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
+from frontend.catalogue.exports import read_export
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, memory_bytes, processors
 
@@ -105,7 +105,7 @@ class Fit:
         """
         shutil.rmtree(folder, ignore_errors=True)
         for committed in sorted(repository.glob("*/config.pbtxt")):
-            if _failed(committed.parent):
+            if read_export(repository, committed.parent.name).failed:
                 continue
             model = folder / committed.parent.name
             (model / "configs").mkdir(parents=True)
@@ -121,11 +121,6 @@ class Fit:
             return _replaced(text, _INSTANCES, self.voices)
         fitted = _replaced(text, _THREADS, self.threads)
         return _replaced(fitted, _INSTANCES, self.whispers) if model.startswith("whisper_") else fitted
-
-
-def _failed(model: Path) -> bool:
-    stamp = model / "1" / "exported.json"
-    return stamp.is_file() and bool(json.loads(stamp.read_text(encoding="utf-8"))["failed"])
 
 
 def _within(least: int, wanted: int, *most: int) -> int:

@@ -89,29 +89,18 @@ async def test_one_refused_connection_takes_a_server_out(made: Backend, server: 
     await made.close()
 
 
-async def test_a_call_that_did_not_arrive_takes_the_server_out_until_the_next_probe(
-    backend: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("error", "others"), [(Unreached, False), (Unloaded, True)])
+async def test_a_call_that_did_not_arrive_takes_the_server_or_the_model_out_until_the_next_probe(
+    backend: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch, error: type[Unreached], others: bool
 ) -> None:
     async def fail(*arguments: object) -> Outputs:
-        raise Unreached("away")
+        raise error("away")
 
     monkeypatch.setattr(server, "infer", fail)
-    with pytest.raises(Unreached):
+    with pytest.raises(error):
         await backend.infer("whisper", {}, [], 1.0)
-    assert server.is_in == {"embedder": False, "whisper": False}
+    assert server.is_in == {"embedder": others, "whisper": False}
     await server.until(embedder=True, whisper=True)
-
-
-async def test_a_model_that_is_not_loaded_is_out_alone(
-    backend: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    async def fail(*arguments: object) -> Outputs:
-        raise Unloaded("ends")
-
-    monkeypatch.setattr(server, "infer", fail)
-    with pytest.raises(Unreached):
-        await backend.infer("whisper", {}, [], 1.0)
-    assert server.is_in == {"embedder": True, "whisper": False}
 
 
 async def test_a_model_whose_process_died_is_out_until_it_is_reloaded_once(
