@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 
+from frontend.catalogue.extensions import EXTENSIONS
 from frontend.config.fields import Fields
 from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
@@ -61,10 +62,15 @@ def _metric(row: Row) -> Sequence[str]:
     return f"`{row.name}`", row.type, row.unit, ", ".join(f"`{label}`" for label in row.labels), row.help
 
 
+def _extensions() -> str:
+    return _section("## The extensions", ("name", "adds"), ((f"`{name}`", adds) for name, adds in EXTENSIONS.items()))
+
+
 # Generators of the part between the marks, by document.
 PARTS: Mapping[str, Callable[[], str]] = {
     "docs/api.md": lambda: guide(Settings()),
     "docs/configuration.md": _settings,
+    "docs/extensions.md": _extensions,
     "docs/metrics.md": _metrics,
     "docs/capacity.md": report.four_sizes,
 }

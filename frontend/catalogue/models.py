@@ -58,24 +58,31 @@ PRICES: Mapping[str, Price] = {model.id: model.price for model in MODELS.values(
 
 @dataclass(frozen=True)
 class Served:
-    """The models and voices that a deployment serves, in the catalogue's order, with their aliases."""
+    """The models and voices that a deployment serves, in the catalogue's order, with aliases and extensions."""
 
     models: tuple[Model, ...]
     voices: tuple[Voice, ...]
     aliases: Aliases = field(default_factory=Aliases)
+    extensions: frozenset[str] = frozenset()
 
     @classmethod
-    def of(cls, models: str = "all", voices: str = "all", aliases: Aliases | None = None) -> "Served":
+    def of(
+        cls,
+        models: str = "all",
+        voices: str = "all",
+        aliases: Aliases | None = None,
+        extensions: frozenset[str] = frozenset(),
+    ) -> "Served":
         """Parse ``all``, or names with commas. Raises ``ValueError`` for an unknown name."""
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         chosen = _named(named, models)
         speaks = any(model.operation == SPEECH for model in chosen)
-        return cls(tuple(chosen), tuple(_named(VOICES, voices)) if speaks else (), aliases or Aliases())
+        return cls(tuple(chosen), tuple(_named(VOICES, voices)) if speaks else (), aliases or Aliases(), extensions)
 
     @property
-    def unaliased(self) -> "Served":
-        """The same without aliases, for endpoints that accept none."""
-        return replace(self, aliases=Aliases())
+    def contract(self) -> "Served":
+        """The same without aliases and extensions, for endpoints that accept none."""
+        return replace(self, aliases=Aliases(), extensions=frozenset())
 
     def ids(self, operation: str | None = None) -> tuple[str, ...]:
         """The ids of all models, or of the models of one operation."""

@@ -90,6 +90,7 @@ class Fields:
     model_repository: Path = setting(Path("model_repository"), "folder of the exported models")
     models: str = setting("all", "models to serve: all, or a comma-separated list (stt-1,embed-m3)")
     voices: str = setting("all", "voices to serve: all, or a comma-separated list")
+    extensions: str = setting("", "extensions of the API: all, or a comma-separated list; empty = none")
     ready_models: str = setting("any", "models that /health/ready needs: any, all, none, or a comma-separated list")
     concurrency: int = setting(0, "most calls per model in flight at one Triton; 0 = two executions per instance", ge=0)
     frontends: int = setting(1, "number of frontends on the same Tritons; used only without Redis", ge=1)

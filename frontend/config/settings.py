@@ -8,6 +8,7 @@ from functools import cached_property
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
+from frontend.catalogue import extensions
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import CHAT, PRICES, Served
@@ -80,6 +81,7 @@ class Settings(Fields):
             "trusted_proxies": lambda: self.proxies,
             "models": lambda: Served.of(self.models),
             "voices": lambda: Served.of(voices=self.voices),
+            "extensions": lambda: extensions.parse(self.extensions),
         }
         for name, read in reads.items():
             try:
@@ -106,7 +108,7 @@ class Settings(Fields):
     @cached_property
     def served(self) -> Served:
         """The models and voices that this deployment serves."""
-        return Served.of(self.models, self.voices, self.aliases)
+        return Served.of(self.models, self.voices, self.aliases, extensions.parse(self.extensions))
 
     @cached_property
     def operations(self) -> tuple[str, ...]:

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, GetPydanticSchema, TypeAdapter, ValidationError
 from pydantic_core.core_schema import no_info_after_validator_function
 
+from frontend.catalogue import parameters
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import MODELS, PRICES, Served
-from frontend.catalogue.parameters import PARAMETERS
 from frontend.catalogue.prices import Price, to_micro
 from frontend.catalogue.voices import AUDIO_FORMATS, VOICES
 from frontend.config.reading import refusal
@@ -92,7 +92,7 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
             if meant not in own:
                 yield f"aliases.{kind}.{name}", f"{meant!r} is not served; there are {', '.join(own) or 'none'}"
     for name in aliases.ignore:
-        if operation := next((each for each, names in PARAMETERS.items() if name in names), None):
+        if operation := next((each for each in parameters.PARAMETERS if name in parameters.meant(each, served)), None):
             yield "aliases.ignore", f"{name!r} is a parameter of {operation}, and means something there"
     if aliases.speech_format not in ("", *AUDIO_FORMATS):
         yield "aliases.speech_format", f"must be one of {', '.join(AUDIO_FORMATS)}"

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from frontend.app_keys import EXPORTS, SETTINGS, SPEECH
 from frontend.catalogue.exports import Export
-from frontend.catalogue.models import Model
+from frontend.catalogue.models import Model, Served
 from frontend.catalogue.prices import SIZES, to_chf
 from frontend.config.settings import Settings
 from frontend.errors import NotFound
@@ -28,11 +28,15 @@ def _entry(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": _CREATED, "owned_by": "quartet"}
 
 
+def _on(served: Served) -> dict[str, list[str]]:
+    """The extensions that are on, if there are any."""
+    return {"extensions": sorted(served.extensions)} if served.extensions else {}
+
+
 async def list_models(request: web.Request) -> web.Response:
     """Every model name that an endpoint accepts."""
-    return json_response(
-        {"object": "list", "data": [_entry(name) for name in request.app[SETTINGS].served.model_names()]}
-    )
+    served = request.app[SETTINGS].served
+    return json_response({"object": "list", "data": [_entry(name) for name in served.model_names()], **_on(served)})
 
 
 async def get_model(request: web.Request) -> web.Response:
@@ -74,6 +78,7 @@ async def offer(request: web.Request) -> web.Response:
             "longest_input": LONGEST_INPUT,
             "most_inputs": MOST_INPUTS,
             "most_documents": MOST_DOCUMENTS,
+            **_on(settings.served),
         }
     )
 

@@ -62,7 +62,6 @@ _HEADERS: dict[str, Any] = {
     "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until the window is empty."},
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
 }
-_MODELS = answer_object({"object": one_of(["list"]), "data": {"type": "array", "items": reference("Model")}})
 _ERROR = answer_object(
     {
         "error": answer_object(
@@ -90,6 +89,12 @@ def _model_paths(served: Served) -> Schema:
             "retrieveModel", "Show one model", json_content(reference("Model")), parameters=[name]
         ),
     }
+
+
+def _models(served: Served) -> Schema:
+    models = {"object": one_of(["list"]), "data": {"type": "array", "items": reference("Model")}}
+    on = {"extensions": {"type": "array", "items": one_of(sorted(served.extensions))}} if served.extensions else {}
+    return answer_object({**models, **on})
 
 
 def _model(served: Served) -> Schema:
@@ -138,6 +143,7 @@ def document(settings: Settings) -> dict[str, Any]:
         for operation in item.values():
             _complete(path, operation)
     schemas = {name: schema for fragment in fragments for name, schema in fragment.schemas.items()}
+    own = {"Model": _model(settings.served), "ModelList": _models(settings.served), "Error": _ERROR}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -148,7 +154,7 @@ def document(settings: Settings) -> dict[str, Any]:
         "servers": [{"url": "/", "description": "The server of this document."}],
         "paths": paths,
         "components": {
-            "schemas": schemas | {"Model": _model(settings.served), "ModelList": _MODELS, "Error": _ERROR},
+            "schemas": schemas | own,
             "responses": {kind.__name__: _refusal(kind) for kind in MEANINGS},
             "headers": _HEADERS,
             "securitySchemes": _SECURITY,

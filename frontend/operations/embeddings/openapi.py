@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import EMBEDDINGS, Model, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -36,7 +37,7 @@ def _body(served: Served) -> Schema:
                 "minimum": 1,
                 "description": f"Checked, then ignored: the dimension is {width}.",
             },
-            **ignored(served.aliases.ignore),
+            **ignored(parameters.ignored(EMBEDDINGS, served)),
         },
         "input",
     )

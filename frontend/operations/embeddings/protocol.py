@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import EMBEDDINGS, Served
-from frontend.catalogue.parameters import PARAMETERS
 from frontend.http import fields
 
 MOST_INPUTS = 32
@@ -26,7 +26,7 @@ class EmbeddingRequest:
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """Parse the developer endpoint's JSON."""
-    fields.refuse_unknown(values, PARAMETERS[EMBEDDINGS], served.aliases.ignore)
+    fields.refuse_unknown(values, parameters.meant(EMBEDDINGS, served), parameters.ignored(EMBEDDINGS, served))
     fields.positive_integer(values, "dimensions")
     return EmbeddingRequest(
         model=fields.model(values, served.model_names(EMBEDDINGS)),

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import RERANK, Model, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -39,7 +40,7 @@ def _body(served: Served) -> Schema:
             },
             "return_documents": {"type": "boolean", "default": False},
             "model": one_of(served.model_names(RERANK)),
-            **ignored(served.aliases.ignore),
+            **ignored(parameters.ignored(RERANK, served)),
         },
         "query",
         "documents",

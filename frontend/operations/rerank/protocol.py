@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import RERANK, Served
-from frontend.catalogue.parameters import PARAMETERS
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 
@@ -25,7 +25,7 @@ class RerankRequest:
 
 def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """Parse the endpoint's JSON."""
-    fields.refuse_unknown(values, PARAMETERS[RERANK], served.aliases.ignore)
+    fields.refuse_unknown(values, parameters.meant(RERANK, served), parameters.ignored(RERANK, served))
     model = fields.model(values, served.model_names(RERANK))
     query = fields.text(values, "query")
     if query is None:

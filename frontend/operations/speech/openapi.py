@@ -1,5 +1,6 @@
 """The OpenAPI description of speech."""
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.http.schemas import (
@@ -39,7 +40,7 @@ def _body(served: Served) -> Schema:
                 "description": "Selects the default voice if voice is absent; case does not matter.",
                 "examples": list(served.defaults_by_language),
             },
-            **ignored(served.aliases.ignore),
+            **ignored(parameters.ignored(SPEECH, served)),
         },
         "input",
     )

@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import SPEECH, Served
-from frontend.catalogue.parameters import PARAMETERS
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
@@ -63,7 +63,7 @@ def _check_speed(values: Mapping[str, Any]) -> None:
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """Parse the developer endpoint's JSON."""
-    fields.refuse_unknown(values, PARAMETERS[SPEECH], served.aliases.ignore)
+    fields.refuse_unknown(values, parameters.meant(SPEECH, served), parameters.ignored(SPEECH, served))
     if values.get("stream_format") == "sse":
         raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
     model = fields.model(values, served.model_names(SPEECH))
@@ -81,7 +81,7 @@ def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     fields.refuse_unknown(values, ("text", "voice", "format"))
     return SpeechRequest(
         text=parse_text(values, "text"),
-        voice=parse_voice(fields.text(values, "voice"), None, served.unaliased),
+        voice=parse_voice(fields.text(values, "voice"), None, served.contract),
         response_format=fields.choice(values, "format", AUDIO_FORMATS, "mp3"),
         model=served.ids(SPEECH)[0],
         text_field="text",

@@ -1,5 +1,6 @@
 """The OpenAPI description of transcription."""
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -98,7 +99,7 @@ def _form(served: Served) -> Schema:
                 "items": one_of(protocol.GRANULARITIES),
                 "description": "Needs response_format=verbose_json. Brackets are optional.",
             },
-            **ignored(served.aliases.ignore),
+            **ignored(parameters.ignored(TRANSCRIPTIONS, served)),
         },
         "file",
     )

@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from frontend.catalogue import parameters
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
-from frontend.catalogue.parameters import FILE, GRANULARITY, PARAMETERS
+from frontend.catalogue.parameters import FILE, GRANULARITY
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.form import Form, Shape
@@ -85,8 +86,8 @@ class Transcription:
 
 def openai_form(served: Served) -> Shape:
     """The fields of the developer endpoint's form, including ignored ones."""
-    texts = [name for name in PARAMETERS[TRANSCRIPTIONS] if name != FILE]
-    return Shape(FILE, (*texts, *served.aliases.ignore), LARGEST_FILE)
+    texts = [name for name in parameters.meant(TRANSCRIPTIONS, served) if name != FILE]
+    return Shape(FILE, (*texts, *parameters.ignored(TRANSCRIPTIONS, served)), LARGEST_FILE)
 
 
 def _scalars(texts: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -142,7 +143,8 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     """Parse the developer endpoint's form."""
     if any(name == "stream" and value.lower() not in _OFF for name, value in form.fields):
         raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
-    scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in served.aliases.ignore])
+    ignored = parameters.ignored(TRANSCRIPTIONS, served)
+    scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in ignored])
     model = fields.model(scalars, served.model_names(TRANSCRIPTIONS))
     response_format = fields.choice(scalars, "response_format", FORMATS, "json")
     for granularity in granularities:

@@ -28,6 +28,7 @@ from tests.unit.config.conftest import File
         ("QUARTET_WORKERS", "2"),
         ("QUARTET_MODELS", "stt-1,whisper"),
         ("QUARTET_VOICES", "alloy"),
+        ("QUARTET_EXTENSIONS", "subtitles,karaoke"),
         ("QUARTET_READY_MODELS", "whisper"),
         ("QUARTET_TRUSTED_PROXIES", "nginx"),
         ("QUARTET_CORS_ORIGINS", "app.example.com"),

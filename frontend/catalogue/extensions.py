@@ -1,0 +1,33 @@
+"""What a deployment can switch on in addition to the contract. Without any, the contract holds to the letter."""
+
+from collections.abc import Mapping
+
+SPEECH_STREAMING, SPEECH_FORMATS, SPEECH_SPEED = "speech_streaming", "speech_formats", "speech_speed"
+TRANSCRIPT_STREAMING, SUBTITLES, TRANSLATIONS = "transcript_streaming", "subtitles", "translations"
+REALTIME, RERANK_DIALECTS, VOICE_LIST = "realtime", "rerank_dialects", "voice_list"
+CHAT_MODELS, CLIENT_PARAMETERS = "chat_models", "client_parameters"
+
+# What each extension adds, for the docs and the pages.
+EXTENSIONS: Mapping[str, str] = {
+    SPEECH_STREAMING: "speech is sent sentence by sentence: `stream_format` may be `audio` or `sse`",
+    SPEECH_FORMATS: "`response_format` of speech may also be `opus`, `aac`, `flac` or `pcm`",
+    SPEECH_SPEED: "`speed` changes how fast a voice speaks, without a change of pitch",
+    TRANSCRIPT_STREAMING: "`stream=true` sends a transcript as events while the audio is read",
+    SUBTITLES: "`response_format` of transcriptions may also be `srt` or `vtt`",
+    TRANSLATIONS: "`POST /v1/audio/translations` translates speech into English text, with `stt-1-hd`",
+    REALTIME: "`/v1/realtime` transcribes live audio over a WebSocket",
+    RERANK_DIALECTS: "`POST /v2/rerank` and `POST /rerank` accept the requests of Cohere, Jina and TEI",
+    VOICE_LIST: "`GET /v1/audio/voices` lists language, gender, sample rate and a sample of each voice",
+    CHAT_MODELS: "`GET /v1/models` lists the models of the chat server too",
+    CLIENT_PARAMETERS: "parameters that popular clients send, and that have no effect here, are ignored",
+}
+
+
+def parse(names: str) -> frozenset[str]:
+    """``all``, or names with commas; empty is none. Raises ``ValueError`` for an unknown name."""
+    if names.strip() == "all":
+        return frozenset(EXTENSIONS)
+    chosen = frozenset(name for each in names.split(",") if (name := each.strip()))
+    if unknown := chosen - EXTENSIONS.keys():
+        raise ValueError(f"there is no extension {min(unknown)!r}; there are {', '.join(EXTENSIONS)}")
+    return chosen
