@@ -7,6 +7,7 @@ BIN := $(VENV)/bin
 PORT ?= 8080
 MODELS ?= demo
 FOLDER ?=
+VOICES_FOLDER ?=
 PRECISION ?= auto
 STRICT ?=
 FACTS ?=
@@ -21,12 +22,12 @@ help: ## list the commands
 
 # Any Python must be able to read this, also one that is too old.
 PYTHON_FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 12))
-CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)' --strict '$(STRICT)' --facts '$(FACTS)'
+CHOICE = --models '$(MODELS)' --folder '$(FOLDER)' --precision '$(PRECISION)' --strict '$(STRICT)' --facts '$(FACTS)' --voices-folder '$(VOICES_FOLDER)'
 OWN = --port '$(PORT)' --state '$(STATE)'
 # The Python of the virtual environment, or PYTHON while there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
 INSTALL = $(ANY_PYTHON) -m scripts.install
-EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
+EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') $(if $(VOICES_FOLDER),--voices '$(VOICES_FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
 
 check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
@@ -67,7 +68,7 @@ $(VENV)/installed-peers-%: $(VENV)/installed-lab lab/peers/requirements-%.txt
 install: $(VENV)/installed ## make the virtual environment with everything to run and export
 	@:
 
-run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path PRECISION=auto|int8|bf16|fp32 STRICT=1 FACTS=file STATE=build FIT=threads=4
+run: check-run ## start Triton and the frontend; PORT=8080 MODELS=demo|hub|folder FOLDER=path VOICES_FOLDER=path PRECISION=auto|int8|bf16|fp32 STRICT=1 FACTS=file STATE=build FIT=threads=4
 	@$(MAKE) --no-print-directory install
 	@$(BIN)/python -m scripts.run --end-with-parent $(CHOICE) $(OWN)
 

@@ -4,7 +4,7 @@ ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde
 # hadolint ignore=DL3006
 FROM ${BASE} AS image
 WORKDIR /app
-RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work
+RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work /voices
 COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /app/model_repository/
 COPY scripts/export_models/requirements.txt /app/scripts/export_models/
 # The address of an index with PyTorch for processors. PyPI's PyTorch includes CUDA, which no export needs.
@@ -38,5 +38,5 @@ LABEL org.opencontainers.image.title="Quartet's export of models" \
     org.opencontainers.image.version="${VERSION}" \
     org.opencontainers.image.revision="${REVISION}"
 USER 10001
-ENTRYPOINT ["python", "-m", "scripts.export_models.publish", "--work", "/work", "--folder", "/folder"]
+ENTRYPOINT ["python", "-m", "scripts.export_models.publish", "--work", "/work", "--folder", "/folder", "--voices", "/voices"]
 CMD ["--source", "demo"]

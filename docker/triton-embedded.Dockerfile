@@ -12,7 +12,8 @@ COPY scripts/local_triton /app/scripts/local_triton
 COPY scripts/__init__.py scripts/machine.py /app/scripts/
 COPY scripts/run/__init__.py scripts/run/fit.py /app/scripts/run/
 COPY frontend/__init__.py /app/frontend/
-COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py /app/frontend/catalogue/
+COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catalogue/voices.py \
+    /app/frontend/catalogue/
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \

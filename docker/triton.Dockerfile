@@ -20,7 +20,8 @@ COPY scripts/__init__.py scripts/machine.py /app/scripts/
 COPY scripts/local_triton/__init__.py scripts/local_triton/checks.py /app/scripts/local_triton/
 COPY scripts/run/__init__.py scripts/run/fit.py /app/scripts/run/
 COPY frontend/__init__.py /app/frontend/
-COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py /app/frontend/catalogue/
+COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catalogue/voices.py \
+    /app/frontend/catalogue/
 
 FROM image AS sbom
 COPY docker/sbom.py /tmp/

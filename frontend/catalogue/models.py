@@ -1,6 +1,6 @@
 """The models that callers can name: operation, Triton model and price of each."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -72,12 +72,17 @@ class Served:
         voices: str = "all",
         aliases: Aliases | None = None,
         extensions: frozenset[str] = frozenset(),
+        added: Sequence[Voice] = (),
     ) -> "Served":
-        """Parse ``all``, or names with commas. Raises ``ValueError`` for an unknown name."""
+        """Parse ``all``, or names with commas. ``added`` voices come after those of the catalogue.
+
+        Raises ``ValueError`` for an unknown name.
+        """
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         chosen = _named(named, models)
         speaks = any(model.operation == SPEECH for model in chosen)
-        return cls(tuple(chosen), tuple(_named(VOICES, voices)) if speaks else (), aliases or Aliases(), extensions)
+        spoken = _named({**VOICES, **{voice.name: voice for voice in added}}, voices) if speaks else []
+        return cls(tuple(chosen), tuple(spoken), aliases or Aliases(), extensions)
 
     @property
     def contract(self) -> "Served":
@@ -101,8 +106,13 @@ class Served:
 
     @property
     def defaults_by_language(self) -> dict[str, str]:
+        """The default voice of each language. An added voice is one only of a language without another."""
         names = {voice.name for voice in self.voices}
-        return {language: voice for language, voice in DEFAULTS_BY_LANGUAGE.items() if voice in names}
+        defaults = {language: voice for language, voice in DEFAULTS_BY_LANGUAGE.items() if voice in names}
+        for voice in self.voices:
+            if voice.name not in VOICES:
+                defaults.setdefault(voice.language, voice.name)
+        return defaults
 
     @property
     def triton_models(self) -> tuple[str, ...]:

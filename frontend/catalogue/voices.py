@@ -1,7 +1,11 @@
 """The voices, and the audio formats."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+
+from frontend.catalogue.exports import read_export
 
 TRITON_PREFIX = "piper_"
 
@@ -32,3 +36,26 @@ VOICES: Mapping[str, Voice] = {
 DEFAULTS_BY_LANGUAGE: Mapping[str, str] = {"it": "paola", "en": "amy", "de": "thorsten", "fr": "siwis", "rm": "paola"}
 # Content type by audio format.
 AUDIO_FORMATS: Mapping[str, str] = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+# The gender of an added voice whose file names none.
+UNKNOWN = "unknown"
+# In the ``voice.json`` of an added voice: its language and gender.
+ADDED = "added"
+
+
+def added_voices(repository: Path) -> tuple[Voice, ...]:
+    """The exported voices of a model repository that an operator has added, by name."""
+    return tuple(_added(repository))
+
+
+def _added(repository: Path) -> Iterator[Voice]:
+    for path in sorted(repository.glob(f"{TRITON_PREFIX}*/1/voice.json")):
+        model = path.parents[1].name
+        name = model.removeprefix(TRITON_PREFIX)
+        if name in VOICES or read_export(repository, model).failed:
+            continue
+        try:
+            added = json.loads(path.read_text(encoding="utf-8"))[ADDED]
+            yield Voice(name, added["language"], added["gender"])
+        except (OSError, ValueError, KeyError, TypeError):
+            # An unfinished export, or a voice that an earlier version has left.
+            continue

@@ -5,6 +5,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -12,6 +13,7 @@ from frontend.catalogue import extensions
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import CHAT, PRICES, Served
+from frontend.catalogue.voices import Voice, added_voices
 from frontend.config import reading
 from frontend.config.fields import Fields
 from frontend.config.networks import Networks
@@ -37,7 +39,7 @@ class Settings(Fields):
     The file that ``QUARTET_CONFIG`` names has the names of the fields. Variables override it. Only the file has the
     tables ``[limits]`` (name = requests per minute), ``[tiers.<tier>]`` (the same for one tier), ``[pools.<name>]``
     (Tritons, instead of ``triton``), ``[floors.<model>]`` (an organisation or "key:<id>" = slots), ``[prices.<model>]``
-    (unit = CHF) and ``[aliases]`` (names that OpenAI's apps use).
+    (unit = CHF) and ``[aliases]`` (names that OpenAI's apps use). ``added`` are the voices that an operator has added.
     """
 
     limits: Limits = field(default_factory=lambda: LIMITS)
@@ -46,15 +48,23 @@ class Settings(Fields):
     floors: Floors = field(default_factory=dict)
     prices: Prices = field(default_factory=lambda: PRICES)
     aliases: Aliases = field(default_factory=Aliases)
+    added: tuple[Voice, ...] = ()
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str]) -> "Settings":
-        """Read the file and the variables. Raises ``SettingsError`` that names all bad settings."""
+    def from_env(cls, environ: Mapping[str, str], added: Sequence[Voice] | None = None) -> "Settings":
+        """Read the file and the variables. The ``added`` voices are those of the model repository, or the given ones.
+
+        Raises ``SettingsError`` that names all bad settings.
+        """
         values, sources = reading.read(environ)
+        if "added" in values:
+            raise reading.refusal([("added", "there is no such setting")], sources)
+        if added is None:
+            added = added_voices(Path(values.get("model_repository", cls.model_repository)))
         try:
-            settings = TypeAdapter(cls).validate_python(values)
+            settings = TypeAdapter(cls).validate_python({**values, "added": tuple(added)}, context=added)
         except ValidationError as error:
             raise reading.refusal(faults_of(error), sources) from None
         if faults := list(settings._faults()) or list(settings._faults_of_served()):
@@ -80,7 +90,7 @@ class Settings(Fields):
             "triton": lambda: [pool.read() for pool in self.tritons],
             "trusted_proxies": lambda: self.proxies,
             "models": lambda: Served.of(self.models),
-            "voices": lambda: Served.of(voices=self.voices),
+            "voices": lambda: Served.of(voices=self.voices, added=self.added),
             "extensions": lambda: extensions.parse(self.extensions),
         }
         for name, read in reads.items():
@@ -108,7 +118,7 @@ class Settings(Fields):
     @cached_property
     def served(self) -> Served:
         """The models and voices that this deployment serves."""
-        return Served.of(self.models, self.voices, self.aliases, extensions.parse(self.extensions))
+        return Served.of(self.models, self.voices, self.aliases, extensions.parse(self.extensions), self.added)
 
     @cached_property
     def operations(self) -> tuple[str, ...]:

@@ -4,7 +4,15 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BeforeValidator, Field, GetPydanticSchema, TypeAdapter, ValidationError
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    GetPydanticSchema,
+    TypeAdapter,
+    ValidationError,
+    ValidationInfo,
+)
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from frontend.catalogue import parameters
@@ -40,13 +48,19 @@ def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
         yield ".".join(str(part) for part in fault["loc"] if part != "[key]"), sentence
 
 
-def _one_of(kind: str, names: Collection[str]) -> AfterValidator:
-    def check(name: str) -> str:
-        if name not in names:
-            raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(names)}")
-        return name
+def _checked(kind: str, name: str, names: Collection[str]) -> str:
+    if name not in names:
+        raise ValueError(f"there is no {kind} {name!r}; there are {', '.join(names)}")
+    return name
 
-    return AfterValidator(check)
+
+def _one_of(kind: str, names: Collection[str]) -> AfterValidator:
+    return AfterValidator(lambda name: _checked(kind, name, names))
+
+
+def _triton_model(name: str, info: ValidationInfo) -> str:
+    """Added voices have Triton models too; they are the context of the validation."""
+    return _checked("model", name, Served.of(added=info.context or ()).triton_models)
 
 
 def made_of(source: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:
@@ -67,7 +81,7 @@ def _prices(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, Price]:
 
 
 Slots = Annotated[int, Field(strict=True, ge=1)]
-TritonModel = Annotated[str, _one_of("model", Served.of().triton_models)]
+TritonModel = Annotated[str, AfterValidator(_triton_model)]
 # A plain name is an organisation. A key is named by its id, because names of keys are not unique.
 _Owner = Annotated[str, AfterValidator(lambda name: name if name.startswith(("org:", "key:")) else f"org:{name}")]
 _Micro = Annotated[int, BeforeValidator(lambda amount: to_micro(str(amount)))]
@@ -84,7 +98,7 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
     aliases, voices = served.aliases, [voice.name for voice in served.voices]
     for kind, others, own, taken in (
         ("models", aliases.models, served.ids(), MODELS),
-        ("voices", aliases.voices, voices, VOICES),
+        ("voices", aliases.voices, voices, {*VOICES, *voices}),
     ):
         for name, meant in others.items():
             if name in taken:

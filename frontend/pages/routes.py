@@ -2,8 +2,9 @@
 
 from aiohttp import web
 
+from frontend.catalogue.extensions import VOICE_LIST
 from frontend.config.settings import Settings
-from frontend.operations.speech.handler import NAMES
+from frontend.operations.speech.handler import NAMES, SAMPLE
 from frontend.pages import dashboard, docs, health, metrics, models, openapi, site, usage_report
 from frontend.pages.admin import keys, orgs, reports
 
@@ -25,6 +26,7 @@ def routes(settings: Settings) -> list[web.RouteDef]:
     if settings.admin_key:
         pages += _ADMINISTRATION
         enabled += site.KEYS_PAGE
-    if settings.aliases and settings.served.voices:
-        enabled.append(NAMES)
+    if settings.served.voices:
+        listed = VOICE_LIST in settings.served.extensions
+        enabled += [NAMES] * bool(listed or settings.aliases) + [SAMPLE] * listed
     return [*enabled, *(route for each in pages for route in each.ROUTES)]

@@ -38,8 +38,8 @@ _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def main(arguments: list[str]) -> int:
-    options = parse(arguments)
     try:
+        options = parse(arguments)
         plan.check_catalogue()
         return _export(options, arguments)
     except SourceError as error:
@@ -50,24 +50,31 @@ def main(arguments: list[str]) -> int:
 def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
-    source = source_of(options.source, options.folder, options.work)
+    source = source_of(options.source, options.folder, options.work, voices=options.voices)
+    faults = {model: reason for model, reason in options.further.faults.items() if model in options.models}
+    models = [model for model in options.models if model not in faults]
     if options.stale:
-        return plan.STALE if _out_of_date(options, source, options.models) else 0
-    faults = dict[str, str]()
+        return plan.STALE if faults or _leftovers(options) or _out_of_date(options, source, models) else 0
     # A folder is checked at each start. A hub is asked only if something is to be downloaded.
     if options.source == "folder":
-        faults = faults_but_not_all(source, options.models)
+        faults |= faults_but_not_all(source, models)
     todo = {model: Stamp() for model in options.models if model not in faults}
     if not options.check:
         todo = _out_of_date(options, source, list(todo))
     if options.source != "folder":
-        faults = faults_but_not_all(source, list(todo))
+        faults |= faults_but_not_all(source, list(todo))
         todo = {model: wanted for model, wanted in todo.items() if model not in faults}
     for model, reason in faults.items():
         print(f"{model} could not be exported: {reason}", file=sys.stderr)
         if not options.check:
-            stamp.write(options.repository, model, Stamp(source=options.source, failed=reason))
-    failed = len(faults)
+            name = stamp.FURTHER if model in options.further.faults else options.source
+            stamp.write(options.repository, model, Stamp(source=name, failed=reason))
+    if not options.check:
+        for model in _leftovers(options):
+            shutil.rmtree(options.repository / model)
+    for line in options.further.misnamed:
+        print(line, file=sys.stderr)
+    failed = len(faults) + len(options.further.misnamed)
     if todo:
         sizes = space.sizes(options.source, source, list(todo))
         space.check(space.needs(options.source, sizes, options.work, options.repository))
@@ -79,7 +86,12 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
             failed += _run(options, arguments, todo)
     if not failed:
         return 0
-    return plan.SOME_FAILED if failed < len(options.models) else plan.NONE_LEFT
+    return plan.SOME_FAILED if failed < len(options.models) + len(options.further.misnamed) else plan.NONE_LEFT
+
+
+def _leftovers(options: argparse.Namespace) -> list[str]:
+    """The further voices in the repository that the folder does not have, if all models are exported."""
+    return [model for model in stamp.further(options.repository) if options.whole and model not in options.models]
 
 
 def _out_of_date(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[str, Stamp]:

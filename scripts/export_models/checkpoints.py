@@ -100,6 +100,9 @@ VOICES = Checkpoint(
     "voices",
 )
 
+# The folder of further voices, which has its own files.
+FURTHER_VOICES = Checkpoint("further voices", "", "", 0, (), "voices")
+
 
 def in_words(size: float) -> str:
     """Bytes as people read them: 1.6 GB, 23 MB."""
@@ -112,8 +115,8 @@ def bytes_in(folder: Path, pattern: str = "*") -> int:
 
 
 def voice_files(folder: Path, voice: str) -> list[Path]:
-    """The two files of a voice in a folder laid out as the hub."""
-    return [folder / name for name in _voice(VOICE_FILES[voice])]
+    """The two files of a voice in a folder laid out as the hub, or of a further voice in its folder."""
+    return [folder / name for name in _voice(VOICE_FILES.get(voice, voice))]
 
 
 def files_read(folder: Path) -> list[Path]:

@@ -5,24 +5,35 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.export_models import plan, space
+from scripts.export_models.further import Further
 
 _PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
+    """The options, with what is in the folder of further voices. ``whole`` is whether all models are exported.
+
+    Raises ``SourceError`` if that folder does not exist.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m scripts.export_models", description="Export models into the Triton model repository."
     )
     parser.add_argument("--source", choices=("demo", "hub", "folder"), default="demo")
     parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
+    parser.add_argument("--voices", type=Path, help="a folder with further Piper voices")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
     parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="the first that is tried")
     parser.add_argument("--strict", action="store_true", help="in that precision or not at all")
-    parser.add_argument("--only", dest="models", choices=plan.MODELS, action="append", metavar="MODEL")
+    parser.add_argument("--only", dest="models", action="append", default=[], metavar="MODEL")
     parser.add_argument("--force", action="store_true", help="export again what is there already")
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     parser.add_argument("--stale", action="store_true", help="only say by the exit code 1 that a model is out of date")
     options = parser.parse_args(arguments)
-    options.models = options.models or list(plan.MODELS)
+    options.further = Further.of(options.voices)
+    known = [*plan.MODELS, *options.further.models]
+    if unknown := set(options.models) - set(known):
+        parser.error(f"argument --only: there is no {min(unknown)!r}; there are {', '.join(known)}")
+    options.whole = not options.models
+    options.models = options.models or known
     return options

@@ -7,6 +7,7 @@ from frontend.catalogue.models import Served
 from frontend.catalogue.voices import TRITON_PREFIX
 from scripts.export_models.checkpoints import (
     EMBEDDER,
+    FURTHER_VOICES,
     RERANKER,
     VOICE_FILES,
     VOICES,
@@ -29,6 +30,8 @@ MODELS = tuple(CHECKPOINTS)
 # Raise it with each change of what an export writes, so that the next start exports again: with changes of the code
 # here, of the calibration texts, of the demo's voices, and of the libraries that write files.
 EXPORT_VERSION = 3
+# Changes of what is written for voices alone: since 1 a sample.
+_VOICE_CHANGES = 1
 # Exit codes: no model could be exported; some could not.
 NONE_LEFT, SOME_FAILED = 2, 3
 # The exit code of --stale if a model is out of date.
@@ -51,6 +54,16 @@ def voice_of(model: str) -> str:
     return model.removeprefix(TRITON_PREFIX) if model.startswith(TRITON_PREFIX) else ""
 
 
+def checkpoint_of(model: str) -> Checkpoint:
+    """The checkpoint of a model, which is the folder of further voices for a model that the catalogue does not have."""
+    return CHECKPOINTS.get(model, FURTHER_VOICES)
+
+
+def version_of(model: str) -> int:
+    """The version of what an export of the model writes."""
+    return EXPORT_VERSION + _VOICE_CHANGES * bool(voice_of(model))
+
+
 def weights_of(model: str, folder: Path) -> list[Path]:
     """The files in a checkpoint's ``folder`` that the export of a model reads."""
     voice = voice_of(model)
@@ -59,7 +72,7 @@ def weights_of(model: str, folder: Path) -> list[Path]:
 
 def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
     """The checkpoints of ``models``, each once."""
-    return list(dict.fromkeys(CHECKPOINTS[model] for model in models))
+    return list(dict.fromkeys(checkpoint_of(model) for model in models))
 
 
 def seconds(sizes: Mapping[Checkpoint, int], threads: int) -> float:

@@ -20,7 +20,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from scripts.export_models.plan import SOME_FAILED
+from scripts.export_models import stamp
+from scripts.export_models.plan import MODELS, SOME_FAILED
 
 # Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
 _IDENTIFYING = (".py", ".pbtxt", "exported.json")
@@ -85,17 +86,21 @@ def has_code(code: Path, repository: Path) -> bool:
     """Whether all files of ``code`` are in the repository, apart from the configurations that an export writes."""
     return all(
         (repository / path).is_file() and filecmp.cmp(code / path, repository / path, shallow=False)
-        for path in _files(code)
+        for path in _files_of_code(code)
         if not _is_generated(path)
     )
 
 
 def replace_code(code: Path, repository: Path) -> None:
-    """Put the files of ``code`` into the repository, and remove the models that it no longer has."""
+    """Put the files of ``code`` into the repository, and remove models that there are no longer.
+
+    Further voices stay; the export removes those that their folder no longer has.
+    """
+    further = stamp.further(repository)
     for model in repository.iterdir():
-        if not (code / model.name).is_dir():
+        if model.name not in MODELS and model.name not in further:
             shutil.rmtree(model)
-    for path in _files(code):
+    for path in _files_of_code(code):
         target = repository / path
         if target.exists() and _is_generated(path):
             continue
@@ -107,6 +112,11 @@ def replace_code(code: Path, repository: Path) -> None:
 def _is_generated(path: Path) -> bool:
     """The export of a voice writes its configuration, by the shapes of its graph."""
     return path.parts[0].startswith("piper_") and path.name == "config.pbtxt"
+
+
+def _files_of_code(code: Path) -> list[Path]:
+    """A checkout may also have configurations of further voices, which are not its own."""
+    return [path for path in _files(code) if path.parts[0] in MODELS]
 
 
 def _files(folder: Path) -> list[Path]:

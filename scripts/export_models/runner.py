@@ -37,7 +37,7 @@ def run(
     threads["OMP_WAIT_POLICY"] = "PASSIVE"
     process = start_child(command, os.environ | threads, options.work / space.LOG, [writer.fileno()])
     writer.close()
-    most = plan.TEXT_MEMORY if plan.CHECKPOINTS[model].kind == "text" else float("inf")
+    most = plan.TEXT_MEMORY if plan.checkpoint_of(model).kind == "text" else float("inf")
     step = model
     try:
         while held_bytes("RssAnon", process.pid) <= most:
@@ -53,4 +53,4 @@ def run(
     finally:
         stop_child(process, 0)
         reader.close()
-    return stamp.read(options.repository, model) or Stamp(source=options.source, failed=failed)
+    return stamp.read(options.repository, model) or Stamp(source=wanted.source, failed=failed)

@@ -9,20 +9,25 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+from frontend.catalogue.voices import TRITON_PREFIX
 from scripts.export_models import plan
+from scripts.export_models.checkpoints import FURTHER_VOICES
 from scripts.export_models.demo.published import PUBLISHED, REAL_VOICE
 from scripts.export_models.precisions import text_precisions
 from scripts.export_models.sources import Source
 
 _FILE = "exported.json"
+# The source of further voices.
+FURTHER = "voices"
 
 
 @dataclass(frozen=True)
 class Stamp:
     """An export of a ``checkpoint`` by a ``version`` of the export; ``precision`` has the precisions to try.
 
-    ``source`` is demo, hub or folder. ``way`` is how it was exported, ``skipped`` has the ways that failed with the
-    reasons, ``not_checked`` the checks that were not made. If no way worked, ``failed`` has the reason.
+    ``source`` is demo, hub or folder, or voices for a further voice. ``way`` is how it was exported, ``skipped`` has
+    the ways that failed with the reasons, ``not_checked`` the checks that were not made. If no way worked, ``failed``
+    has the reason.
     """
 
     checkpoint: str = ""
@@ -64,18 +69,19 @@ class Digests:
 
 def wanted(model: str, source: Source, name: str, precision: str, digests: Digests) -> Stamp:
     """The stamp that an export of ``model`` will have, from the source of that ``name``."""
-    kind = plan.CHECKPOINTS[model].kind
+    checkpoint = plan.checkpoint_of(model)
     # For auto, the choice for this processor counts.
-    precisions = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[kind]
-    return Stamp(_checkpoint(model, source, name, digests), precisions, plan.EXPORT_VERSION, name)
+    precisions = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[checkpoint.kind]
+    name = FURTHER if checkpoint is FURTHER_VOICES else name
+    return Stamp(_checkpoint(model, source, name, digests), precisions, plan.version_of(model), name)
 
 
 def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
     """The commit of the hub, or a digest; what is pinned is checked when it is downloaded."""
-    checkpoint = plan.CHECKPOINTS[model]
+    checkpoint = plan.checkpoint_of(model)
     if name == "hub":
         return f"{checkpoint.repository} {checkpoint.revision}"
-    if name == "folder":
+    if name in ("folder", FURTHER):
         folder = source.fetch(checkpoint)
         return _digest({str(path.relative_to(folder)): digests.of(path) for path in plan.weights_of(model, folder)})
     built = plan.voice_of(model) not in ("", REAL_VOICE)
@@ -113,3 +119,9 @@ def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
     """The models that were not exported from ``source``; a stamp without a source passes."""
     found = {name: read(repository, name) for name in names}
     return [name for name, stamp in found.items() if stamp is None or stamp.failed or stamp.source not in ("", source)]
+
+
+def further(repository: Path) -> list[str]:
+    """The further voices in a repository, also those that could not be exported."""
+    found = {path.name: read(repository, path.name) for path in sorted(repository.glob(f"{TRITON_PREFIX}*"))}
+    return [name for name, stamp in found.items() if stamp is not None and stamp.source == FURTHER]

@@ -39,8 +39,8 @@ class _Reports(Progress):
 
 
 def _export(options: argparse.Namespace, model: str, progress: Progress) -> Exported:
-    source = sources.source_of(options.source, options.folder, options.work, progress)
-    folder = source.fetch(plan.CHECKPOINTS[model])
+    source = sources.source_of(options.source, options.folder, options.work, progress, options.voices)
+    folder = source.fetch(plan.checkpoint_of(model))
     progress.step("loading", 0, 1)
     return first_that_passes(_ways(options, model, progress, folder), strict=options.strict)
 
@@ -51,8 +51,9 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
     if voice := plan.voice_of(model):
         from scripts.export_models.voices import export as voices
 
-        return voices.ways(model, voice_files(folder, voice)[0], target, progress)
-    if plan.CHECKPOINTS[model].kind == "whisper":
+        added = options.further.voices.get(model)
+        return voices.ways(model, voice_files(folder, voice)[0], target, progress, added)
+    if plan.checkpoint_of(model).kind == "whisper":
         from scripts.export_models.whisper import export as whisper
 
         return whisper.ways(model, folder, target / "1", options.precision, progress)
@@ -63,7 +64,7 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
 
 def main(arguments: list[str]) -> None:
     model, wanted, pipe, *given = arguments
-    options = parse(given)
+    options, stamped = parse(given), Stamp(**json.loads(wanted))
     # Warnings of libraries are not about the export, which has checks of its own.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
@@ -75,11 +76,11 @@ def main(arguments: list[str]) -> None:
         reason, kind = str(error).strip().partition("\n")[0], type(error).__name__
         if not isinstance(error, SourceError):
             reason = f"{kind}: {reason}" if reason else kind
-        made = Stamp(source=options.source, failed=reason)
+        made = Stamp(source=stamped.source, failed=reason)
     else:
         print(table(exported.checks), f"{model} is exported in {exported.way}", *exported.skipped, sep="\n")
         not_checked = [check.what for check in exported.checks if check.difference is None]
-        made = replace(Stamp(**json.loads(wanted)), way=exported.way, skipped=exported.skipped, not_checked=not_checked)
+        made = replace(stamped, way=exported.way, skipped=exported.skipped, not_checked=not_checked)
     stamp.write(options.repository, model, made)
 
 

@@ -30,6 +30,7 @@ def _export(choice: preflight.Choice) -> None:
     command = [sys.executable, "-m", "scripts.export_models", "--source", choice.models]
     command += ["--repository", str(REPOSITORY), "--precision", choice.precision]
     command += ["--folder", choice.folder] if choice.folder else []
+    command += ["--voices", choice.voices_folder] if choice.voices_folder else []
     command += ["--strict"] if choice.strict else []
     # It ends with this process, and prints its own errors.
     status = subprocess.call(command, preexec_fn=die_with_parent)

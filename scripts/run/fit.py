@@ -21,6 +21,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from frontend.catalogue.exports import read_export
+from frontend.catalogue.voices import VOICES, added_voices
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, memory_bytes, processors
 
@@ -32,9 +33,9 @@ _GB = 10**9
 _MOST_THREADS = 16
 _MOST_VOICES = 8
 _MOST_WHISPERS = 4
-# Bytes of memory of one more instance of both real Whispers, and of all six real voices.
+# Bytes of memory of one more instance of both real Whispers, and of a real voice.
 _WHISPERS_BYTES = 5 * _GB
-_VOICES_BYTES = 1.4 * _GB
+_VOICE_BYTES = 1.4 * _GB / len(VOICES)
 # Patterns of the numbers in a config.pbtxt, with the text before and after.
 _THREADS = r'(key: "intra_threads" value { string_value: ")\d+(")'
 _INSTANCES = r"(instance_group \[ { count: )\d+( )"
@@ -53,10 +54,10 @@ class Fit:
     frontend_threads: int
 
     @classmethod
-    def of(cls, processors: int, memory: int, cores: int | None = None) -> "Fit":
+    def of(cls, processors: int, memory: int, cores: int | None = None, spoken: int = len(VOICES)) -> "Fit":
         """Fit to a number of processors, some of which are left to the frontend, and bytes of memory.
 
-        ``cores`` (default: all processors) bounds the threads of one run.
+        ``cores`` (default: all processors) bounds the threads of one run; ``spoken`` is the number of voices.
         """
         ours = processors if processors <= 2 else processors - processors // 4
         threads = min(ours, _MOST_THREADS, cores or processors)
@@ -66,7 +67,7 @@ class Fit:
             processors=processors,
             threads=threads,
             whispers=_within(1, ours // _MOST_THREADS, _MOST_WHISPERS, 1 + int(spare / _WHISPERS_BYTES)),
-            voices=_within(min(processors, 2), processors // 2, _MOST_VOICES, int(spare / _VOICES_BYTES)),
+            voices=_within(min(processors, 2), processors // 2, _MOST_VOICES, int(spare / (_VOICE_BYTES * spoken))),
             audio_workers=_within(2, processors // 2, 16),
             text_workers=_within(2, processors // 4, 8),
             frontend_threads=_within(2, processors // 4, 16),
@@ -134,15 +135,15 @@ def _replaced(text: str, pattern: str, value: int) -> str:
     return fitted
 
 
-def of_this_machine(environ: Mapping[str, str]) -> Fit:
-    """Fit to what this process may use. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
+def of_this_machine(environ: Mapping[str, str], added: int = 0) -> Fit:
+    """Fit to what this process may use, with ``added`` voices. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
     """
     ours = environ.get("PROCESSORS", "")
     if not (ours or "0").isdecimal():
         raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
-    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores())
+    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores(), len(VOICES) + added)
     known = {each.name for each in fields(fitted)} - {"processors"}
     overrides: dict[str, int] = {}
     for part in environ.get("FIT", "").replace(",", " ").split():
@@ -159,7 +160,7 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="a folder for links and configurations, instead of the repository")
     options = parser.parse_args()
     try:
-        fit = of_this_machine(os.environ)
+        fit = of_this_machine(os.environ, len(added_voices(options.repository)))
     except PreflightError as error:
         parser.error(str(error))
     if options.into:

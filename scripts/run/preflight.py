@@ -22,8 +22,9 @@ from pathlib import Path
 from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
 from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.further import Further
 from scripts.export_models.plan import MODELS
-from scripts.export_models.sources import FolderSource, HubSource, Source, faults_but_not_all
+from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.space import Need
 from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
@@ -54,6 +55,12 @@ class Choice:
     port: str = "8080"
     state: Path = state.BUILD
     facts: str = ""
+    voices_folder: str = ""
+
+    @property
+    def further(self) -> Further:
+        """The further voices; raises ``SourceError`` if their folder does not exist."""
+        return Further.of(Path(self.voices_folder) if self.voices_folder else None)
 
     @property
     def is_verified(self) -> bool:
@@ -70,13 +77,15 @@ class Choice:
         """The choice of models as the user writes it."""
         folder = f" FOLDER={self.folder}" if self.folder else ""
         strict = f" STRICT={self.strict}" if self.strict else ""
-        return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}"
+        voices = f" VOICES_FOLDER={self.voices_folder}" if self.voices_folder else ""
+        return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}{voices}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add an argument for each field of a ``Choice`` except its action. ``check`` checks their values."""
     parser.add_argument("--models", default="demo", help="demo, hub or folder")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
+    parser.add_argument("--voices-folder", default="", help="further Piper voices: NAME.onnx and NAME.onnx.json")
     parser.add_argument("--precision", default="auto", help="the first to try: auto, int8, bf16 or fp32")
     parser.add_argument("--strict", default="", help="1: fail if that precision is not good enough")
     parser.add_argument("--port", default="8080")
@@ -105,11 +114,21 @@ def check(choice: Choice) -> list[str]:
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
         faults = check_source(_source(choice))
+    if choice.voices_folder:
+        faults += faults_of_voices(choice)
     check_python()
     check_machine(choice)
     if choice.models == "hub" and missing(choice):
         faults = check_source(_source(choice))
     return faults
+
+
+def faults_of_voices(choice: Choice) -> list[str]:
+    """A line for each further voice that cannot be served; raises ``PreflightError`` if there is no such folder."""
+    if not Path(choice.voices_folder).is_dir():
+        raise PreflightError(f"VOICES_FOLDER={choice.voices_folder}: there is no such folder")
+    found = choice.further
+    return [*(f"{model} will not be served: {fault}" for model, fault in found.faults.items()), *found.misnamed]
 
 
 def check_models(choice: Choice) -> None:
@@ -147,7 +166,8 @@ def check_python() -> None:
 
 def missing(choice: Choice) -> list[str]:
     """The models of the choice that are not exported yet."""
-    return stamp.missing(state.REPOSITORY, MODELS, choice.models)
+    voices = stamp.missing(state.REPOSITORY, choice.further.voices, stamp.FURTHER)
+    return [*stamp.missing(state.REPOSITORY, MODELS, choice.models), *voices]
 
 
 def check_machine(choice: Choice) -> None:
@@ -172,7 +192,8 @@ def needs(choice: Choice) -> list[Need]:
 
 
 def _source(choice: Choice) -> Source:
-    return FolderSource(Path(choice.folder)) if choice.models == "folder" else HubSource(space.WORK)
+    voices = Path(choice.voices_folder) if choice.voices_folder else None
+    return source_of(choice.models, Path(choice.folder), space.WORK, voices=voices)
 
 
 def check_source(source: Source) -> list[str]:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 import urllib.error
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 from types import MappingProxyType
@@ -17,6 +17,7 @@ from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import SPEECH
+from frontend.catalogue.voices import Voice, added_voices
 from frontend.commands.database import with_registry
 from frontend.config.proxies import no_proxy
 from frontend.config.reading import FROM_FILE, PREFIX, read
@@ -41,7 +42,8 @@ _API_KEY, _JWT_SECRET = f"{PREFIX}API_KEY", f"{PREFIX}JWT_SECRET"
 class Stack:
     """One Triton over ``repository`` and one frontend, with logs in ``work``.
 
-    ``previous`` is the ``environment`` of an earlier run, whose key and secret stay valid.
+    ``previous`` is the ``environment`` of an earlier run, whose key and secret stay valid. ``added`` are the voices
+    that an export will put into the repository, if it is still to come.
     """
 
     def __init__(
@@ -51,11 +53,14 @@ class Stack:
         repository: Path = REPOSITORY,
         work: Path = BUILD,
         previous: Mapping[str, str] = MappingProxyType({}),
+        added: Sequence[Voice] | None = None,
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        self.fit = fit.of_this_machine(environ)
-        self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)})
-        self._settings = Settings.from_env(self._environ)
+        added = added_voices(repository) if added is None else added
+        self.fit = fit.of_this_machine(environ, len(added))
+        own = {f"{PREFIX}MODEL_REPOSITORY": str(repository)}
+        self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)}) | own
+        self._settings = Settings.from_env(self._environ, added)
         self.api_key = previous.get(_API_KEY, "")
         self.jwt_secret = self._settings.jwt_secret or previous.get(_JWT_SECRET) or secrets.token_hex(32)
         self._port = port
@@ -104,6 +109,8 @@ class Stack:
     def start(self) -> None:
         """Start both and wait until every model is ready."""
         check_port(self._port)
+        # The export may have left out voices.
+        self._settings = Settings.from_env(self._environ)
         for log in (self.triton.log, self._frontend_log):
             log.unlink(missing_ok=True)
         self.fit.write(self._repository)
@@ -133,7 +140,6 @@ class Stack:
             **self._without(self._failed() | self._not_loaded),
             "QUARTET_PORT": str(self._port),
             "QUARTET_TRITON": self.addresses["QUARTET_TRITON"],
-            "QUARTET_MODEL_REPOSITORY": str(self._repository),
             "QUARTET_JWT_SECRET": self.jwt_secret,
         }
         command = [sys.executable, "-m", "frontend", "serve"]

@@ -107,6 +107,7 @@ def test_the_export_gets_the_folder_the_mirror_and_the_proxy() -> None:
     export = SERVICES["export"]
     assert {"HF_ENDPOINT", "HF_TOKEN", "HTTPS_PROXY", "NO_PROXY"} <= set(export["environment"])
     assert "${FOLDER:-./docker/no_models}:/folder:ro" in export["volumes"]
+    assert "${VOICES_FOLDER:-./docker/no_models}:/voices:ro" in export["volumes"]
 
 
 @pytest.mark.parametrize("name", ["redis", "postgres"])
@@ -210,7 +211,8 @@ def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_c
     entry = re.findall(
         r'^ENTRYPOINT \["python", (.+)\]$', (ROOT / "docker/export.Dockerfile").read_text(), re.MULTILINE
     )
-    places = {"/work": tmp_path / "work", "/folder": tmp_path / "checkpoints"}
+    places = {"/work": tmp_path / "work", "/folder": tmp_path / "checkpoints", "/voices": tmp_path / "voices"}
+    (tmp_path / "voices").mkdir()
     words = [str(places.get(word, word)) for word in json.loads(f"[{entry[0]}]")]
     command = [sys.executable, *words, "--models", str(models), "--source", "folder", "--only", "piper_amy"]
 

@@ -1,9 +1,10 @@
-"""POST /v1/audio/speech and /api/v1/audio/synthesize, GET /api/v1/audio/voices."""
+"""POST /v1/audio/speech and /api/v1/audio/synthesize, and the lists of voices."""
 
 from aiohttp import web
 
 from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNBILLED_WORK
 from frontend.catalogue.voices import AUDIO_FORMATS
+from frontend.errors import NotFound
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import json_response
@@ -37,11 +38,21 @@ async def voices(request: web.Request) -> web.Response:
 
 async def voice_names(request: web.Request) -> web.Response:
     """All names of voices, including aliases, in the form that apps for OpenAI expect."""
-    return json_response(protocol.render_names(request.app[SETTINGS].served))
+    return json_response(protocol.render_names(request.app[SETTINGS].served, request.app[SPEECH].voices))
 
 
-# Only if aliases are set.
+async def sample(request: web.Request) -> web.Response:
+    """A sentence of a voice, free because the export has spoken it."""
+    names, asked = request.app[SETTINGS].served.voice_names(), request.match_info["voice"]
+    if asked not in names or not (audio := request.app[SPEECH].voices[names[asked]].sample):
+        raise NotFound(f"there is no sample of a voice {asked[:64]}", param="voice")
+    return web.Response(body=audio, content_type=AUDIO_FORMATS["wav"])
+
+
+# Only if aliases are set, or the extension is on.
 NAMES = web.get("/v1/audio/voices", voice_names)
+# Only if the extension is on.
+SAMPLE = web.get("/v1/audio/voices/{voice}/sample", sample)
 ROUTES = [
     web.post("/v1/audio/speech", speak),
     web.post("/api/v1/audio/synthesize", speak_mobile),

@@ -1,8 +1,9 @@
 """The OpenAPI description of speech."""
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import VOICE_LIST
 from frontend.catalogue.models import SPEECH, Served
-from frontend.catalogue.voices import AUDIO_FORMATS
+from frontend.catalogue.voices import AUDIO_FORMATS, UNKNOWN
 from frontend.http.schemas import (
     OpenApiFragment,
     Schema,
@@ -20,6 +21,8 @@ from frontend.operations.speech import protocol
 _TEXT = {"type": "string", "minLength": 1, "maxLength": protocol.LONGEST_INPUT}
 _EXAMPLE = "Good morning."
 _AUDIO = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in AUDIO_FORMATS.values()}}
+
+_SAMPLE = {"content": {AUDIO_FORMATS["wav"]: {"schema": {"type": "string", "format": "binary"}}}}
 
 
 def _body(served: Served) -> Schema:
@@ -47,12 +50,22 @@ def _body(served: Served) -> Schema:
 
 
 def _names(served: Served, one: Schema) -> OpenApiFragment:
-    """The list of voice names, which exists if aliases are set."""
+    """The list of voice names, which exists if aliases are set, and with the extension the samples."""
     names = one_of(served.voice_names())
     answer = answer_object({"voices": {"type": "array", "items": reference("NamedVoice")}})
+    listed = {"/v1/audio/voices": get("listVoiceNames", "List the voice names", json_content(answer))}
+    named = {"id": names, **one, "name": names}
+    if VOICE_LIST not in served.extensions:
+        return OpenApiFragment(listed, {"NamedVoice": answer_object(named)})
+    details = {
+        "sample_rate": {"type": "integer", "description": "Samples per second."},
+        "sample": {"type": "string", "description": "The path of a short WAV file, if the voice has one."},
+    }
+    voice = {"name": "voice", "in": "path", "required": True, "schema": names}
+    heard = get("hearVoice", "A sentence of a voice, free", _SAMPLE, parameters=[voice])
     return OpenApiFragment(
-        {"/v1/audio/voices": get("listVoiceNames", "List the voice names", json_content(answer))},
-        {"NamedVoice": answer_object({"id": names, **one, "name": names})},
+        {**listed, "/v1/audio/voices/{voice}/sample": heard},
+        {"NamedVoice": answer_object({**named, **details}, "sample")},
     )
 
 
@@ -67,8 +80,11 @@ def describe(served: Served) -> OpenApiFragment:
         "voices": {"type": "array", "items": reference("Voice")},
         "defaults_by_language": {"type": "object", "additionalProperties": voice},
     }
-    one = {"name": voice, "language": {"type": "string"}, "gender": one_of(["female", "male"])}
-    named = _names(served, one) if served.aliases else OpenApiFragment({})
+    unknown = any(each.gender == UNKNOWN for each in served.voices)
+    genders = one_of(["female", "male", *[UNKNOWN] * unknown])
+    one = {"name": voice, "language": {"type": "string"}, "gender": genders}
+    listed = served.aliases or VOICE_LIST in served.extensions
+    named = _names(served, one) if listed else OpenApiFragment({})
     return OpenApiFragment(
         {
             "/v1/audio/speech": post("createSpeech", "Text to speech", body, _AUDIO),

@@ -1,6 +1,6 @@
 """Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,11 @@ class SpeechPipeline:
         self._voices = {voice.name: PiperVoice.load(voice, repository) for voice in settings.served.voices}
         for voice in self._voices.values():
             dispatcher.register_model(voice.model, _WORK)
+
+    @property
+    def voices(self) -> Mapping[str, PiperVoice]:
+        """The served voices, by name."""
+        return self._voices
 
     @property
     def robots(self) -> list[str]:

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import VOICE_LIST
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
+from frontend.operations.speech.voices import PiperVoice
 
 LONGEST_INPUT = 5000  # code points
 SLOWEST, FASTEST = 0.5, 2.0
@@ -88,14 +90,21 @@ def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     )
 
 
-def render_names(served: Served) -> dict[str, Any]:
-    """The voice list of the developer endpoint, with aliases."""
+def render_names(served: Served, exported: Mapping[str, PiperVoice]) -> dict[str, Any]:
+    """The voice list of the developer endpoint, with aliases; with the extension, sample rates and samples too."""
     known = {voice.name: voice for voice in served.voices}
+    detailed = VOICE_LIST in served.extensions
     voices = [
         {"id": name, "name": name, "language": known[own].language, "gender": known[own].gender}
+        | (_details(own, exported[own]) if detailed else {})
         for name, own in served.voice_names().items()
     ]
     return {"voices": voices}
+
+
+def _details(name: str, voice: PiperVoice) -> dict[str, Any]:
+    sample = {"sample": f"/v1/audio/voices/{name}/sample"} if voice.sample else {}
+    return {"sample_rate": voice.sample_rate, **sample}
 
 
 def render_voices(served: Served) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """The settings of an exported voice: phoneme alphabet, sample rate, scales."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,7 @@ from frontend.text.phonemes import Alphabet
 class PiperVoice:
     """An exported voice. ``scales`` are noise, length and duration noise, in Piper's order.
 
-    A ``robot`` is a synthetic voice of the demo.
+    A ``robot`` is a synthetic voice of the demo. ``sample`` is a WAV file of a sentence, empty in old exports.
     """
 
     model: str
@@ -25,12 +25,14 @@ class PiperVoice:
     scales: tuple[float, float, float]
     multi_speaker: bool
     robot: bool = False
+    sample: bytes = field(default=b"", repr=False)
 
     @classmethod
     def load(cls, voice: Voice, repository: Path) -> "PiperVoice":
         """Read ``voice.json``, a copy of Piper's ``.onnx.json``. Old files lack some keys."""
-        path = repository / voice.triton_model / "1" / "voice.json"
-        settings = json.loads(path.read_text(encoding="utf-8"))
+        folder = repository / voice.triton_model / "1"
+        settings = json.loads((folder / "voice.json").read_text(encoding="utf-8"))
+        sample = folder / "sample.wav"
         inference = settings.get("inference", {})
         return cls(
             model=voice.triton_model,
@@ -43,6 +45,7 @@ class PiperVoice:
             ),
             multi_speaker=int(settings.get("num_speakers", 1)) > 1,
             robot=settings["audio"].get("quality") == "demo",
+            sample=sample.read_bytes() if sample.is_file() else b"",
         )
 
     def inputs(self, ids: list[int]) -> dict[str, NDArray[Any]]:

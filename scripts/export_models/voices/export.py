@@ -1,7 +1,7 @@
 """Exports Piper voices, each with a Triton configuration generated from the shapes of the written graph."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -9,10 +9,11 @@ from typing import Any
 import onnx
 import onnxruntime as ort
 
+from frontend.catalogue.voices import ADDED, Voice
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.parity import Check
 from scripts.export_models.progress import SILENT, Progress
-from scripts.export_models.voices import checks, passes
+from scripts.export_models.voices import checks, passes, sample
 from scripts.export_models.ways import Way
 from scripts.machine import processors
 
@@ -64,29 +65,33 @@ def config_text(name: str, session: Any) -> str:
     return _TEMPLATE.format(name=name, instances=_INSTANCES, **sides)
 
 
-def ways(name: str, source: Path, target: Path, progress: Progress = SILENT) -> list[Way]:
+def ways(name: str, source: Path, target: Path, progress: Progress = SILENT, added: Voice | None = None) -> list[Way]:
     """The ways to write the voice ``source`` (``.onnx``, with ``.onnx.json`` next to it) into ``<target>/1``.
 
-    Rewritten for the kernels and caches of processors, it sounds the same and takes half the time.
+    Rewritten for the kernels and caches of processors, it sounds the same and takes half the time. The description of
+    an ``added`` voice, which the catalogue does not have, gets its language and gender.
     """
+    voice = read_json(source.with_name(f"{source.name}.json"))
+    if added is not None:
+        voice[ADDED] = {"language": added.language, "gender": added.gender}
 
     def rewritten() -> list[Check]:
         original, model = onnx.load(source), onnx.load(source)
         passes.rewrite(model, progress)
-        session, symbols = _write(name, model, source, target)
+        session = _write(name, model, voice, target)
+        symbols = [symbol for ids in voice["phoneme_id_map"].values() for symbol in ids]
         spoken = checks.utterances(symbols, speakers=len(session.get_inputs()) > 3)
         return _compared(name, original, model, spoken)
 
     def original() -> list[Check]:
-        _write(name, onnx.load(source), source, target)
+        _write(name, onnx.load(source), voice, target)
         return []
 
     return [Way("rewritten", rewritten), Way("original", original)]
 
 
-def _write(name: str, model: onnx.ModelProto, source: Path, target: Path) -> tuple[Any, list[int]]:
-    """Write a voice's graph, its configuration and its description; returns a session and the ids of its symbols."""
-    voice = read_json(source.with_name(f"{source.name}.json"))
+def _write(name: str, model: onnx.ModelProto, voice: Mapping[str, Any], target: Path) -> Any:
+    """Write a voice's graph, its configuration, its description and its sample; returns a session."""
     folder = target / "1"
     folder.mkdir(parents=True, exist_ok=True)
     onnx.save(model, folder / "model.onnx")
@@ -94,7 +99,8 @@ def _write(name: str, model: onnx.ModelProto, source: Path, target: Path) -> tup
     session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     (target / "config.pbtxt").write_text(config_text(name, session), encoding="utf-8")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
-    return session, [symbol for ids in voice["phoneme_id_map"].values() for symbol in ids]
+    sample.write(folder / "sample.wav", session, voice)
+    return session
 
 
 def _compared(

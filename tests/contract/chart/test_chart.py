@@ -114,6 +114,18 @@ def test_the_export_reads_a_claim_with_checkpoints(helm: Helm) -> None:
     assert volumes["folder"]["persistentVolumeClaim"] == {"claimName": "checkpoints", "readOnly": True}
 
 
+def test_the_export_reads_a_claim_with_further_voices_and_repeats_with_its_revision(helm: Helm) -> None:
+    jobs = []
+    for revision in ("1", "2"):
+        rendered = helm.render("models.voices.claim=voices", f"models.voices.revision=r{revision}")
+        jobs += [each for each in rendered if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]
+    spec = jobs[0]["spec"]["template"]["spec"]
+    (volume,) = [each for each in spec["volumes"] if each["name"] == "voices"]
+    assert volume["persistentVolumeClaim"] == {"claimName": "voices", "readOnly": True}
+    assert {"name": "voices", "mountPath": "/voices", "readOnly": True} in spec["containers"][0]["volumeMounts"]
+    assert jobs[0]["metadata"]["name"] != jobs[1]["metadata"]["name"]
+
+
 # The check that finds it, the file, what stands there, and what is put in its place.
 FAULTS = [
     (kinds, "templates/pools.yaml", "apiVersion: policy/v1", "apiVersion: policy/v1beta1"),

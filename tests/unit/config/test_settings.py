@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.voices import Voice
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from tests.conftest import ROOT
@@ -105,6 +106,22 @@ def test_a_file_gives_settings_limits_and_the_limits_of_tiers(file: File) -> Non
 def test_an_alias_of_an_unserved_name_or_with_an_existing_name_is_refused(file: File, text: str, sentence: str) -> None:
     with pytest.raises(SettingsError, match=f"^{sentence}"):
         Settings.from_env(file(f"models = 'stt-1,tts-1'\nvoices = 'amy'\n{text}"))
+
+
+def test_pools_floors_aliases_and_defaults_may_have_the_voices_of_the_repository(tmp_path: Path, file: File) -> None:
+    folder = tmp_path / "piper_eva" / "1"
+    folder.mkdir(parents=True)
+    (folder / "voice.json").write_text('{"added": {"language": "es", "gender": "female"}}', encoding="utf-8")
+    text = "voices = 'eva'\n[pools.a]\naddress = 'a:1'\nmodels = ['piper_eva']\n[floors.piper_eva]\nacme = 1\n"
+    text += "[aliases.voices]\nalloy = 'eva'\n"
+    settings = Settings.from_env({**file(text), "QUARTET_MODEL_REPOSITORY": str(tmp_path)})
+    assert settings.served.voices == (Voice("eva", "es", "female"),)
+    assert settings.served.defaults_by_language == {"es": "eva"}
+
+
+def test_added_voices_are_no_setting(file: File) -> None:
+    with pytest.raises(SettingsError, match="^added: there is no such setting$"):
+        Settings.from_env(file("added = []"))
 
 
 def test_addresses_separated_by_commas_are_a_pool_of_all_models() -> None:

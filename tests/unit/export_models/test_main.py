@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from frontend.catalogue.voices import Voice, added_voices
 from scripts.export_models import __main__ as export
 from scripts.export_models import plan, runner, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
@@ -54,6 +55,41 @@ def test_a_voice_is_exported_once_also_if_its_folder_moves(folder: Path) -> None
     assert _written(moved).stat().st_mtime_ns == before
     assert _main(moved, "--force") == 0
     assert _written(moved).stat().st_mtime_ns > before
+
+
+@pytest.fixture
+def voices(folder: Path) -> Path:
+    """A folder with the further voice eva, whose files are amy's."""
+    further = folder.parent / "voices"
+    further.mkdir()
+    for path in (folder / VOICES.repository).rglob("*.onnx*"):
+        shutil.copy(path, further / f"eva{''.join(path.suffixes)}")
+    return further
+
+
+def test_a_further_voice_is_exported_with_a_sample_and_a_broken_one_is_named(
+    folder: Path, voices: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (voices / "bad.onnx").write_bytes(b"a graph")
+    assert _main(folder, "--voices", str(voices), "--only", "piper_bad", only="piper_eva") == plan.SOME_FAILED
+    (line,) = [line for line in _errors(capsys) if "piper_bad" in line]
+    assert line == f"piper_bad could not be exported: {voices}/bad.onnx.json is missing"
+    repository = folder.parent / "repository"
+    assert added_voices(repository) == (Voice("eva", "en", "unknown"),)
+    assert (repository / "piper_eva" / "1" / "sample.wav").read_bytes()[:4] == b"RIFF"
+    assert stamp.further(repository) == ["piper_bad", "piper_eva"]
+
+
+def test_a_further_voice_goes_when_its_folder_no_longer_has_it(
+    folder: Path, voices: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository = folder.parent / "repository"
+    for name in ("piper_eva", "piper_max"):
+        stamp.write(repository, name, Stamp(source=stamp.FURTHER))
+    monkeypatch.setattr(export, "_run", lambda options, arguments, todo: 0)
+    folders = ["--repository", str(repository), "--work", str(folder.parent / "work")]
+    assert export.main(["--source", "demo", "--voices", str(voices), *folders]) == 0
+    assert sorted(path.name for path in repository.iterdir()) == ["piper_eva"]
 
 
 def test_an_empty_config_is_one_sentence(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:

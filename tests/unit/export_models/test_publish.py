@@ -4,7 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from scripts.export_models import stamp
 from scripts.export_models.publish import Exports, has_code
+from scripts.export_models.stamp import Stamp
 
 WHISPER, VOICE = "whisper_turbo/1/model.py", "piper_ryan/config.pbtxt"
 
@@ -99,6 +101,15 @@ def test_code_is_that_of_the_image_and_a_voice_keeps_its_own_configuration(model
     assert (building / WHISPER).read_text(encoding="utf-8") == "code"
     assert (building / VOICE).read_text(encoding="utf-8") == "generated"
     assert not (building / "piper_old").exists()
+
+
+def test_further_voices_stay_and_are_no_part_of_the_code(models: Path, code: Path) -> None:
+    exports = Exports(models, "current")
+    stamp.write(exports.begin(code), "piper_eva", Stamp(source=stamp.FURTHER))
+    _write(code, **{"piper_max/config.pbtxt": "of a checkout that has served it"})
+    building = exports.begin(code)
+    assert (building / "piper_eva").exists()
+    assert not (building / "piper_max").exists()
 
 
 def test_another_code_is_noticed(models: Path, code: Path) -> None:

@@ -102,7 +102,7 @@ def _run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, model: str, seconds: f
     program.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(program))
     options = parse(["--repository", str(tmp_path), "--work", str(tmp_path), "--source", "hub"])
-    return runner.run(model, Stamp(), options, [], lambda step: None)
+    return runner.run(model, Stamp(source="hub"), options, [], lambda step: None)
 
 
 def test_a_text_model_whose_export_takes_too_much_memory_is_ended(

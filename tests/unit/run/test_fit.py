@@ -60,6 +60,10 @@ def test_voices_are_bounded_by_memory_and_never_fewer_than_committed() -> None:
     assert Fit.of(1, 24 * GB).voices == 1
 
 
+def test_more_voices_have_fewer_instances_in_the_same_memory() -> None:
+    assert [Fit.of(16, 24 * GB, spoken=voices).voices for voices in (6, 12, 60)] == [4, 2, 2]
+
+
 def test_every_model_has_the_chosen_numbers(repository: Path) -> None:
     fit = Fit.of(64, 512 * GB)
     fit.write(repository)

@@ -42,6 +42,7 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         (replace(RUN, models="demo", folder="x"), "FOLDER=x goes with MODELS=folder"),
         (replace(RUN, models="folder"), "MODELS=folder needs FOLDER="),
         (replace(RUN, models="folder", folder="/nowhere"), "FOLDER=/nowhere: there is no such folder"),
+        (replace(RUN, voices_folder="/nowhere"), "VOICES_FOLDER=/nowhere: there is no such folder"),
         (replace(RUN, facts="/nowhere"), "FACTS=/nowhere: there is no such file"),
         (replace(RUN, precision="fp16"), "PRECISION=fp16: must be one of auto, int8, bf16, fp32"),
         (Choice("export", precision="int4"), "PRECISION=int4: must be one of auto, int8, bf16, fp32, fp16"),
@@ -50,6 +51,15 @@ def _elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_wrong_choice_is_named(choice: Choice, sentence: str) -> None:
     with pytest.raises(PreflightError, match=sentence):
         preflight.check(choice)
+
+
+def test_a_further_voice_that_cannot_be_served_is_named_at_the_start(tmp_path: Path) -> None:
+    for name in ("eva", "ryan"):
+        (tmp_path / f"{name}.onnx").touch()
+    assert preflight.faults_of_voices(replace(RUN, voices_folder=str(tmp_path))) == [
+        f"piper_eva will not be served: {tmp_path}/eva.onnx is missing or empty",
+        f"{tmp_path}/ryan.onnx is left out: there is a voice ryan already",
+    ]
 
 
 def test_a_busy_port_is_named() -> None:

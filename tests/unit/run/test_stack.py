@@ -9,6 +9,7 @@ import pytest
 
 from frontend.access.registry import Registry
 from frontend.catalogue.models import Served
+from frontend.catalogue.voices import Voice
 from frontend.commands.database import with_registry
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -50,6 +51,13 @@ def test_a_separate_folder_has_its_own_database_and_addresses(tmp_path: Path) ->
 def test_a_wrong_setting_is_named_before_anything_is_started() -> None:
     with pytest.raises(SettingsError, match="QUARTET_THREADS: must be a valid integer, not 'x'"):
         Stack(1, {"QUARTET_THREADS": "x"})
+
+
+def test_the_settings_may_name_a_voice_that_is_still_to_be_exported(tmp_path: Path) -> None:
+    named = {"QUARTET_VOICES": "eva"}
+    with pytest.raises(SettingsError, match="there is no 'eva'"):
+        Stack(1, named, tmp_path)
+    Stack(1, named, tmp_path, added=[Voice("eva", "de", "female")])
 
 
 def test_a_hurried_stop_does_not_wait_for_requests() -> None:

@@ -1,5 +1,6 @@
 import json
 import shutil
+import wave
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,11 @@ def test_an_exported_voice_has_no_fixed_noise(exported: Path) -> None:
 
 def test_the_description_is_copied(exported: Path) -> None:
     assert json.loads((exported / "1" / "voice.json").read_text()) == json.loads(DESCRIPTION.read_text())
+
+
+def test_a_voice_speaks_a_sample(exported: Path) -> None:
+    with wave.open(str(exported / "1" / "sample.wav")) as file:
+        assert (file.getframerate(), file.getnframes() > file.getframerate()) == (22_050, True)
 
 
 def test_the_configuration_has_the_inputs_and_outputs_of_the_written_graph(exported: Path) -> None:
