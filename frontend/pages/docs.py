@@ -24,8 +24,8 @@ from frontend.pages.static_files import STATIC, file_routes, page_response, page
 _FOLDER = STATIC / "docs"
 _TEXT = (_FOLDER / "guide.md").read_text(encoding="utf-8")
 _PLACEHOLDER = re.compile(r"\{\{(.+?)\}\}")
-# The paragraphs about one operation.
-_SECTION = re.compile(r"<!-- (\w+) -->\n(.*?)<!-- end -->\n\n", re.DOTALL)
+# The paragraphs about operations and extensions, for deployments that have all of them.
+_SECTION = re.compile(r"<!-- ([\w ]+) -->\n(.*?)<!-- end -->\n\n", re.DOTALL)
 _DOES = {TRANSCRIPTIONS: "speech to text", SPEECH: "text to speech", EMBEDDINGS: "embeddings", RERANK: "rerank"}
 
 
@@ -82,6 +82,7 @@ def guide(settings: Settings) -> str:
         **{operation: f"`{ids[0]}`" for operation, ids in served.items()},
         "models": _models(settings),
         "voices": _voices(settings),
+        "voice": settings.served.voices[0].name if settings.served.voices else "",
         "limits": _limits(settings),
         "ignored": _ignored(settings),
         "speech_format": settings.aliases.speech_format or "wav",
@@ -91,7 +92,8 @@ def guide(settings: Settings) -> str:
         "most_inputs": f"{MOST_INPUTS}",
         "most_documents": f"{MOST_DOCUMENTS}",
     }
-    text = _SECTION.sub(lambda section: section[2] if section[1] in served else "", _TEXT)
+    shown = served.keys() | settings.served.extensions
+    text = _SECTION.sub(lambda section: section[2] if shown.issuperset(section[1].split()) else "", _TEXT)
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 
 

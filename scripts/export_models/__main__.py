@@ -51,30 +51,27 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, options.folder, options.work, voices=options.voices)
-    faults = {model: reason for model, reason in options.further.faults.items() if model in options.models}
-    models = [model for model in options.models if model not in faults]
+    broken = {model: reason for model, reason in options.further.faults.items() if model in options.models}
+    models = [model for model in options.models if model not in broken]
+    for line in options.further.misnamed:
+        print(line, file=sys.stderr)
     if options.stale:
-        return plan.STALE if faults or _leftovers(options) or _out_of_date(options, source, models) else 0
+        return plan.STALE if _voices_differ(options, broken) or _out_of_date(options, source, models) else 0
+    _record(options, broken, stamp.FURTHER)
+    faults = dict[str, str]()
     # A folder is checked at each start. A hub is asked only if something is to be downloaded.
     if options.source == "folder":
-        faults |= faults_but_not_all(source, models)
-    todo = {model: Stamp() for model in options.models if model not in faults}
+        faults = faults_but_not_all(source, models)
+    todo = {model: Stamp() for model in models if model not in faults}
     if not options.check:
         todo = _out_of_date(options, source, list(todo))
     if options.source != "folder":
-        faults |= faults_but_not_all(source, list(todo))
+        faults = faults_but_not_all(source, list(todo))
         todo = {model: wanted for model, wanted in todo.items() if model not in faults}
-    for model, reason in faults.items():
-        print(f"{model} could not be exported: {reason}", file=sys.stderr)
-        if not options.check:
-            name = stamp.FURTHER if model in options.further.faults else options.source
-            stamp.write(options.repository, model, Stamp(source=name, failed=reason))
-    if not options.check:
-        for model in _leftovers(options):
-            shutil.rmtree(options.repository / model)
-    for line in options.further.misnamed:
-        print(line, file=sys.stderr)
-    failed = len(faults) + len(options.further.misnamed)
+    _record(options, faults, options.source)
+    for model in [] if options.check else _leftovers(options):
+        shutil.rmtree(options.repository / model)
+    failed = len(faults) + len(broken) + len(options.further.misnamed)
     if todo:
         sizes = space.sizes(options.source, source, list(todo))
         space.check(space.needs(options.source, sizes, options.work, options.repository))
@@ -87,6 +84,20 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if not failed:
         return 0
     return plan.SOME_FAILED if failed < len(options.models) + len(options.further.misnamed) else plan.NONE_LEFT
+
+
+def _record(options: argparse.Namespace, faults: Mapping[str, str], source: str) -> None:
+    """Print why models cannot be exported, and leave it in the repository."""
+    for model, reason in faults.items():
+        print(f"{model} could not be exported: {reason}", file=sys.stderr)
+        if not options.check:
+            stamp.write(options.repository, model, Stamp(source=source, failed=reason))
+
+
+def _voices_differ(options: argparse.Namespace, broken: Mapping[str, str]) -> bool:
+    """Whether further voices are in the repository or broken, and are not, or not so, in their folder."""
+    known = {model: made.failed for model in broken if (made := stamp.read(options.repository, model))}
+    return known != broken or bool(_leftovers(options))
 
 
 def _leftovers(options: argparse.Namespace) -> list[str]:

@@ -78,6 +78,7 @@ def test_a_further_voice_is_exported_with_a_sample_and_a_broken_one_is_named(
     assert added_voices(repository) == (Voice("eva", "en", "unknown"),)
     assert (repository / "piper_eva" / "1" / "sample.wav").read_bytes()[:4] == b"RIFF"
     assert stamp.further(repository) == ["piper_bad", "piper_eva"]
+    assert _main(folder, "--voices", str(voices), "--only", "piper_bad", "--stale", only="piper_eva") == 0
 
 
 def test_a_further_voice_goes_when_its_folder_no_longer_has_it(
