@@ -169,6 +169,8 @@ format: $(VENV)/installed-tests ## format the code
 	@$(BIN)/ruff check --fix .
 	@$(BIN)/ruff format .
 
+# Git keeps a file in the folder of each voice of the catalogue.
 clean: ## remove exported weights and build files, not the virtual environment
+	@find model_repository -maxdepth 1 -name 'piper_*' ! -exec test -f {}/1/.gitkeep \; -exec rm -rf {} +
 	@rm -rf build model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

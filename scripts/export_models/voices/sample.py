@@ -38,7 +38,7 @@ def write(path: Path, session: Any, voice: Mapping[str, Any]) -> None:
 
 
 def _spoken(session: Any, voice: Mapping[str, Any], ids: list[int]) -> Any:
-    """The samples of a sentence."""
+    """The samples of a sentence. The inputs are those of the frontend, so that a file that does not fit them fails."""
     inference = voice.get("inference", {})
     scales = [inference.get("noise_scale", 0.667), inference.get("length_scale", 1.0), inference.get("noise_w", 0.8)]
     inputs = {
@@ -46,6 +46,6 @@ def _spoken(session: Any, voice: Mapping[str, Any], ids: list[int]) -> Any:
         "input_lengths": np.array([len(ids)], np.int64),
         "scales": np.array(scales, np.float32),
     }
-    if len(session.get_inputs()) > len(inputs):
+    if int(voice.get("num_speakers", 1)) > 1:
         inputs["sid"] = np.zeros(1, np.int64)
     return session.run(None, inputs)[0].reshape(-1)
