@@ -6,6 +6,7 @@ from aiohttp import web
 
 from frontend import app_keys as keys
 from frontend.catalogue.exports import read_exports
+from frontend.catalogue.extensions import RERANK_DIALECTS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -38,6 +39,8 @@ _ROUTES = {
     RERANK: rerank.ROUTES,
     CHAT: chat.ROUTES,
 }
+# The routes that an extension adds to an operation.
+_EXTENDED = {RERANK_DIALECTS: (RERANK, rerank.DIALECTS)}
 
 
 def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:
@@ -68,5 +71,8 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     for operation in settings.operations:
         app.add_routes(_ROUTES[operation])
+    for extension, (operation, added) in _EXTENDED.items():
+        if extension in settings.served.extensions and operation in settings.operations:
+            app.add_routes(added)
     app.add_routes(routes(settings))
     return app

@@ -10,6 +10,8 @@ API_KEY, MOBILE_TOKEN, ADMIN_KEY = "apiKey", "mobileToken", "adminKey"
 # Authentication by path prefix. All other paths are open.
 AUTH: Mapping[str, str] = {
     "/v1/": API_KEY,
+    "/v2/": API_KEY,
+    "/rerank": API_KEY,
     "/api/v1/": MOBILE_TOKEN,
     "/admin/v1/": ADMIN_KEY,
     "/dashboard/data/": API_KEY,
@@ -36,10 +38,13 @@ ENDPOINTS = (
     Endpoint("/api/v1/audio/transcribe", TRANSCRIPTIONS, "mobile_transcribe", 30),
     Endpoint("/api/v1/audio/synthesize", SPEECH, "mobile_synthesize", 60),
 )
+# Paths that exist only with an extension. Each has the operation and the rate limit of an endpoint.
+EXTENDED: Mapping[str, str] = {"/v2/rerank": "/v1/rerank", "/rerank": "/v1/rerank"}
+_OWN: Mapping[str, Endpoint] = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+_BY_PATH: Mapping[str, Endpoint] = {**_OWN, **{path: _OWN[own] for path, own in EXTENDED.items()}}
 # Requests per minute, by limit.
 LIMITS: Mapping[str, int] = {endpoint.limit: endpoint.requests for endpoint in ENDPOINTS}
-LIMIT_OF_PATH: Mapping[str, str] = {endpoint.path: endpoint.limit for endpoint in ENDPOINTS}
-_OPERATIONS: Mapping[str, str] = {endpoint.path: endpoint.operation for endpoint in ENDPOINTS}
+LIMIT_OF_PATH: Mapping[str, str] = {path: endpoint.limit for path, endpoint in _BY_PATH.items()}
 
 
 def auth_of(path: str) -> str | None:
@@ -49,4 +54,4 @@ def auth_of(path: str) -> str | None:
 
 def operation_of(path: str) -> str:
     """The operation of a path; ``other`` for pages and unknown paths."""
-    return _OPERATIONS.get(path, "other")
+    return _BY_PATH[path].operation if path in _BY_PATH else "other"

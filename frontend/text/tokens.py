@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
 
+from frontend.errors import TooLarge
+
 # Characters per part. A tokenizer needs about 150 bytes per character, so long texts go in parts that end at a space,
 # until there are enough tokens.
 _PART = 32_768
@@ -80,16 +82,21 @@ class TextTokenizer:
         room = self.max_tokens - len(frame)
         return [np.array([*frame.before, *ids[:room], *frame.after], np.int32) for ids in self._encode(texts, room)]
 
-    def pairs(self, query: str, documents: list[str]) -> list[Ids]:
-        """Token ids of the query with each document.
+    def pairs(self, query: str, documents: list[str], most: int | None = None, *, whole: bool = False) -> list[Ids]:
+        """Token ids of the query with each document, which gives at most ``most`` of them.
 
-        A query over half of ``max_tokens`` is cut to that; then the document gives way, never the query.
+        A query over half of ``max_tokens`` is cut to that; then the document gives way, never the query. With ``whole``
+        nothing is cut: raises ``TooLarge``.
         """
         frame, half = self._pair_frame, self.max_tokens // 2
-        query_ids = self._encode([query], half)[0][:half]
-        room = self.max_tokens - len(frame) - len(query_ids)
-        head = [*frame.before, *query_ids, *frame.between]
-        return [np.array([*head, *ids[:room], *frame.after], np.int32) for ids in self._encode(documents, room)]
+        query_ids = self._encode([query], half)[0]
+        room = self.max_tokens - len(frame) - min(half, len(query_ids))
+        room = room if most is None else min(most, room)
+        documents_ids = self._encode(documents, room)
+        if whole and (len(query_ids) > half or any(len(ids) > room for ids in documents_ids)):
+            raise TooLarge(f"the query and a text have more than {self.max_tokens} tokens")
+        head = [*frame.before, *query_ids[:half], *frame.between]
+        return [np.array([*head, *ids[:room], *frame.after], np.int32) for ids in documents_ids]
 
 
 def _parts(text: str) -> Iterator[str]:

@@ -51,6 +51,9 @@ CASES: dict[str, Callable[[], bytes]] = {
     "documents that come back": lambda: _json(
         RERANK, {"query": "q", "documents": ["word, " * 21_000] * 32, "return_documents": True}
     ),
+    "documents as objects of everything": lambda: _json(
+        "/v2/rerank", {"query": "q", "documents": [{"text": "word, " * 10_000, "more": [{}] * 17_000}] * 32}
+    ),
     "5000 dots": lambda: _json(SPEECH, {"input": "." * 4990 + "! a b", "voice": "amy"}),
     "5000 characters as WAV": lambda: _json(SPEECH, {"input": "Hello you. " * 454, "voice": "amy"}),
     "5000 characters as MP3": lambda: _json(
@@ -89,7 +92,7 @@ async def _use(database: str) -> None:
 
 @pytest.fixture(scope="module")
 def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
-    environ = prepare(tmp_path_factory.mktemp("loop"), BODY_SECONDS=3, HEADER_SECONDS=3)
+    environ = prepare(tmp_path_factory.mktemp("loop"), BODY_SECONDS=3, HEADER_SECONDS=3, EXTENSIONS="rerank_dialects")
     asyncio.run(_use(environ[f"{PREFIX}DATABASE"]))
     with running(environ, "--watch") as started:
         # Workers and caches are made at the first request of each kind.

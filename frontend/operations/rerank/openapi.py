@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Model, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -15,35 +16,59 @@ from frontend.http.schemas import (
     reference,
     request_object,
 )
-from frontend.operations.rerank import protocol
+from frontend.operations.rerank import dialects, protocol
 
+_TEXT = {"type": "string"}
 _EXAMPLE = {"query": "How cold is the lake?", "documents": ["Bananas are yellow.", "The lake has 8 degrees."]}
 
 
-def _body(served: Served) -> Schema:
-    models = served.by_id(RERANK).values()
-    tokens = max(model.max_tokens for model in models)
+# A document with other fields, which are not read.
+_DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": _TEXT}}
+_COUNT = {"type": "integer", "minimum": 1}
+_SWITCH = {"type": "boolean", "default": False}
+
+
+def _candidates(served: Served, items: Schema) -> Schema:
+    tokens = max(model.max_tokens for model in served.by_id(RERANK).values())
+    return {
+        "type": "array",
+        "minItems": 1,
+        "maxItems": protocol.MOST_DOCUMENTS,
+        "items": items,
+        "description": f"Each document is cut after {tokens} tokens, query included.",
+    }
+
+
+def _body(served: Served, **more: Schema) -> Schema:
+    items = {"oneOf": [_TEXT, _DOCUMENT]} if RERANK_DIALECTS in served.extensions else _TEXT
     return request_object(
         {
             "query": {"type": "string", "minLength": 1},
-            "documents": {
-                "type": "array",
-                "minItems": 1,
-                "maxItems": protocol.MOST_DOCUMENTS,
-                "items": {"type": "string"},
-                "description": f"Each document is cut after {tokens} tokens, query included.",
-            },
-            "top_n": {
-                "type": "integer",
-                "minimum": 1,
-                "description": "The number of best results to return; all if absent.",
-            },
-            "return_documents": {"type": "boolean", "default": False},
+            "documents": _candidates(served, items),
+            "top_n": {**_COUNT, "description": "The number of best results to return; all if absent."},
+            "return_documents": _SWITCH,
             "model": one_of(served.model_names(RERANK)),
+            **more,
             **ignored(parameters.ignored(RERANK, served)),
         },
         "query",
         "documents",
+    )
+
+
+def _tei_body(served: Served) -> Schema:
+    return request_object(
+        {
+            "query": {"type": "string", "minLength": 1},
+            "texts": _candidates(served, _TEXT),
+            "raw_scores": {**_SWITCH, "description": "Scores before the sigmoid."},
+            "return_text": _SWITCH,
+            "truncate": {"type": "boolean", "description": "With false, a text that is too long gets 413."},
+            "truncation_direction": one_of(dialects.DIRECTIONS, default=dialects.DIRECTIONS[0]),
+            **ignored(parameters.ignored(RERANK, served)),
+        },
+        "query",
+        "texts",
     )
 
 
@@ -68,8 +93,56 @@ def _schemas(models: Collection[Model]) -> Schema:
     }
 
 
+_DIALECT_SCHEMAS: Schema = {
+    "CohereRanking": answer_object(
+        {
+            "id": {"type": "string"},
+            "results": {"type": "array", "items": reference("RankedDocument")},
+            "meta": answer_object(
+                {
+                    "api_version": answer_object({"version": one_of(["2"])}),
+                    "billed_units": answer_object(
+                        {"search_units": {"type": "integer"}, "input_tokens": {"type": "integer"}}
+                    ),
+                }
+            ),
+        }
+    ),
+    "TeiRank": answer_object(
+        {"index": {"type": "integer", "minimum": 0}, "score": {"type": "number"}, "text": {"type": "string"}}, "text"
+    ),
+}
+
+
 def describe(served: Served) -> OpenApiFragment:
     models = served.by_id(RERANK).values()
     summary, answer = "Order documents by their relevance to a query", json_content(reference("Ranking"))
     body = json_content(_body(served), _EXAMPLE)
-    return OpenApiFragment({"/v1/rerank": post("createRerank", summary, body, answer)}, _schemas(models))
+    own = OpenApiFragment({"/v1/rerank": post("createRerank", summary, body, answer)}, _schemas(models))
+    if RERANK_DIALECTS not in served.extensions:
+        return own
+    return OpenApiFragment(own.paths | _dialect_paths(served), own.schemas | _DIALECT_SCHEMAS)
+
+
+def _dialect_paths(served: Served) -> Schema:
+    most = {**_COUNT, "description": "The most tokens of a document."}
+    priority = {"type": "integer", "minimum": 0, "maximum": dialects.LAST_PRIORITY, "description": "Ignored."}
+    cohere = _body(served, max_tokens_per_doc=most, priority=priority)
+    plain = {"anyOf": [_tei_body(served), _body(served, top_k={**_COUNT, "description": "As top_n."})]}
+    either = {"oneOf": [{"type": "array", "items": reference("TeiRank")}, reference("Ranking")]}
+    example = {"query": _EXAMPLE["query"], "texts": _EXAMPLE["documents"]}
+    return {
+        "/v2/rerank": post(
+            "createCohereRerank",
+            "Order documents, as Cohere",
+            json_content(cohere, _EXAMPLE),
+            json_content(reference("CohereRanking")),
+        ),
+        "/rerank": post(
+            "createPlainRerank",
+            "Order documents, as TEI or Jina",
+            json_content(plain, example),
+            json_content(either),
+            description="With texts, the answer is TEI's array; with documents, it is that of /v1/rerank.",
+        ),
+    }

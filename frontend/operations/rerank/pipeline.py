@@ -30,14 +30,25 @@ class RerankPipeline:
         """(index, score) of the best documents, at most ``top_n``; the tokens of all pairs; and the bill."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(
-            lambda: model.tokenizer.pairs(request.query, request.documents), characters, context
+            lambda: model.tokenizer.pairs(
+                request.query, request.documents, request.document_tokens, whole=request.whole
+            ),
+            characters,
+            context,
         )
         tokens = sum(map(len, pairs))
         async with reserve(request.model, tokens) as bill:
             scores = await model.rows(pairs, context)
-            return order(scores)[: request.top_n], tokens, bill
+            return order(raw(scores) if request.raw_scores else scores)[: request.top_n], tokens, bill
 
 
-def order(scores: NDArray[np.float32]) -> list[tuple[int, float]]:
+def raw(scores: NDArray[np.float32]) -> NDArray[np.float64]:
+    """The model's own scores, before the sigmoid; as far from 0 as float32 can tell."""
+    bounds = np.finfo(np.float32)
+    within = np.clip(scores.astype(np.float64), bounds.tiny, 1 - bounds.epsneg)
+    return np.asarray(np.log(within) - np.log1p(-within))
+
+
+def order(scores: NDArray[np.float32] | NDArray[np.float64]) -> list[tuple[int, float]]:
     """(index, score) by score descending; equal scores keep the order of their indices."""
     return [(int(index), round(float(scores[index]), 6)) for index in np.argsort(-scores, kind="stable")]

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Served
 from frontend.errors import InvalidRequest
 from frontend.http import fields
@@ -14,18 +15,31 @@ MOST_DOCUMENTS = 32
 
 @dataclass(frozen=True)
 class RerankRequest:
-    """A query and its candidates; ``top_n`` None means all."""
+    """A query and its candidates; ``top_n`` None means all.
+
+    The other fields are of dialects: the most tokens of a document, whether too long a text is refused, whether scores
+    come without the sigmoid, and whether the answer is TEI's.
+    """
 
     model: str
     query: str
     documents: list[str]
-    top_n: int | None
-    return_documents: bool
+    top_n: int | None = None
+    return_documents: bool = False
+    document_tokens: int | None = None
+    whole: bool = False
+    raw_scores: bool = False
+    is_tei: bool = False
 
 
 def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """Parse the endpoint's JSON."""
     fields.refuse_unknown(values, parameters.meant(RERANK, served), parameters.ignored(RERANK, served))
+    return build(values, served)
+
+
+def build(values: Mapping[str, Any], served: Served, documents: str = "documents", **more: Any) -> RerankRequest:
+    """A request from parameters whose names are checked. ``documents`` names the candidates, ``more`` has other fields."""
     model = fields.model(values, served.model_names(RERANK))
     query = fields.text(values, "query")
     if query is None:
@@ -33,10 +47,29 @@ def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
     return RerankRequest(
         model=model,
         query=query,
-        documents=fields.strings(values, "documents", MOST_DOCUMENTS, empty_allowed=True),
-        top_n=fields.positive_integer(values, "top_n"),
-        return_documents=fields.boolean(values, "return_documents"),
+        documents=fields.strings(_texts(values, served, documents), documents, MOST_DOCUMENTS, empty_allowed=True),
+        **{
+            "top_n": fields.positive_integer(values, "top_n"),
+            "return_documents": fields.boolean(values, "return_documents"),
+            **more,
+        },
     )
+
+
+def _texts(values: Mapping[str, Any], served: Served, name: str) -> Mapping[str, Any]:
+    """The parameters with the ``text`` of each document that is an object, if the extension is on."""
+    items = values.get(name)
+    if RERANK_DIALECTS not in served.extensions or not isinstance(items, list):
+        return values
+    return {name: [_text(item, f"{name}[{index}]", name) for index, item in enumerate(items)]}
+
+
+def _text(item: Any, place: str, name: str) -> Any:
+    if not isinstance(item, dict):
+        return item
+    if not isinstance(item.get("text"), str):
+        raise InvalidRequest(f"{place} must be a string, or an object with a string as its text", param=name)
+    return item["text"]
 
 
 def render(ranking: Iterable[tuple[int, float]], tokens: int, request: RerankRequest) -> dict[str, Any]:
