@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from frontend.catalogue.extensions import SPEECH_STREAMING, TRANSCRIPT_STREAMING
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, SPEECH_STREAMING, TRANSCRIPT_STREAMING
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 
 FILE = "file"
@@ -28,6 +28,36 @@ _EXTENDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     SPEECH_STREAMING: {SPEECH: ("stream_format",)},
     TRANSCRIPT_STREAMING: {TRANSCRIPTIONS: ("stream",)},
 }
+# Parameters that popular clients send and that change nothing here, or only what no answer has.
+_OF_CLIENTS: Mapping[str, tuple[str, ...]] = {
+    TRANSCRIPTIONS: (
+        "user",
+        "stream",  # only false; the parser refuses true
+        "include",
+        "include[]",
+        "chunking_strategy",
+        "chunking_strategy[type]",
+        "chunking_strategy[threshold]",
+        "chunking_strategy[prefix_padding_ms]",
+        "chunking_strategy[silence_duration_ms]",
+        "keywords",
+        "keywords[]",
+        "vad_filter",
+    ),
+    SPEECH: (
+        "user",
+        "instructions",
+        "stream",  # the same sound, all at once
+        "stream_format",  # only audio; the parser refuses sse
+        "backend",
+        "lang_code",
+        "download_format",
+        "return_download_link",
+        "normalization_options",
+    ),
+    EMBEDDINGS: ("user", "input_type", "task", "normalized", "truncate"),
+    RERANK: ("user", "max_chunks_per_doc", "truncation"),
+}
 
 
 def meant(operation: str, served: Served) -> tuple[str, ...]:
@@ -39,4 +69,5 @@ def meant(operation: str, served: Served) -> tuple[str, ...]:
 def ignored(operation: str, served: Served) -> tuple[str, ...]:
     """The parameters that an operation accepts and ignores."""
     own = meant(operation, served)
-    return tuple(name for name in served.aliases.ignore if name not in own)
+    of_clients = _OF_CLIENTS[operation] if CLIENT_PARAMETERS in served.extensions else ()
+    return tuple(dict.fromkeys(name for name in (*served.aliases.ignore, *of_clients) if name not in own))

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
+from frontend.catalogue.parameters import PARAMETERS, ignored
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
@@ -56,7 +57,9 @@ def _voices(settings: Settings) -> str:
 
 
 def _ignored(settings: Settings) -> str:
-    names = ", ".join(f"`{name}`" for name in settings.aliases.ignore)
+    """The ignored parameters of all operations; ``name[part]`` is left out if ``name`` is there."""
+    every = dict.fromkeys(name for each in PARAMETERS for name in ignored(each, settings.served))
+    names = ", ".join(f"`{name}`" for name in every if "[" not in name or name.partition("[")[0] not in every)
     return f"; ignored here: {names}" if names else ""
 
 

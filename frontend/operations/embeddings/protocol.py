@@ -9,10 +9,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Served
+from frontend.errors import InvalidRequest
 from frontend.http import fields
 
 MOST_INPUTS = 32
+_TOKENS = (
+    "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
+    "in LibreChat's RAG API RAG_CHECK_EMBEDDING_CTX_LENGTH=False"
+)
 
 
 @dataclass(frozen=True)
@@ -28,11 +34,20 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """Parse the developer endpoint's JSON."""
     fields.refuse_unknown(values, parameters.meant(EMBEDDINGS, served), parameters.ignored(EMBEDDINGS, served))
     fields.positive_integer(values, "dimensions")
+    if CLIENT_PARAMETERS in served.extensions:
+        _refuse_tokens(values.get("input"))
     return EmbeddingRequest(
         model=fields.model(values, served.model_names(EMBEDDINGS)),
         texts=fields.strings(values, "input", MOST_INPUTS, empty_allowed=False, or_one=True),
         encoding_format=fields.choice(values, "encoding_format", ("float", "base64"), "float"),
     )
+
+
+def _refuse_tokens(value: Any) -> None:
+    """Raise 400 for tokens instead of texts, with the switches of the clients that send them."""
+    first = value[0] if isinstance(value, list) and value else None
+    if isinstance(first, list | int):
+        raise InvalidRequest(_TOKENS, param="input")
 
 
 def render_openai(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> dict[str, Any]:

@@ -14,7 +14,8 @@ from frontend.operations.rerank.protocol import RerankRequest
 LAST_PRIORITY = 999
 _COHERE = ("max_tokens_per_doc", "priority")
 _JINA = ("top_k",)
-_TEI = ("query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction")
+# TEI has no top_n, but LiteLLM sends it.
+_TEI = ("query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction", "top_n")
 # Where a text may be cut. TEI writes the names in both ways.
 DIRECTIONS = ("right", "Right")
 

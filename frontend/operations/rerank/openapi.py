@@ -25,6 +25,7 @@ _EXAMPLE = {"query": "How cold is the lake?", "documents": ["Bananas are yellow.
 # A document with other fields, which are not read.
 _DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": _TEXT}}
 _COUNT = {"type": "integer", "minimum": 1}
+_TOP_N = {**_COUNT, "description": "The number of best results to return; all if absent."}
 _SWITCH = {"type": "boolean", "default": False}
 
 
@@ -45,7 +46,7 @@ def _body(served: Served, **more: Schema) -> Schema:
         {
             "query": {"type": "string", "minLength": 1},
             "documents": _candidates(served, items),
-            "top_n": {**_COUNT, "description": "The number of best results to return; all if absent."},
+            "top_n": _TOP_N,
             "return_documents": _SWITCH,
             "model": one_of(served.model_names(RERANK)),
             **more,
@@ -65,6 +66,7 @@ def _tei_body(served: Served) -> Schema:
             "return_text": _SWITCH,
             "truncate": {"type": "boolean", "description": "With false, a text that is too long gets 413."},
             "truncation_direction": one_of(dialects.DIRECTIONS, default=dialects.DIRECTIONS[0]),
+            "top_n": _TOP_N,
             **ignored(parameters.ignored(RERANK, served)),
         },
         "query",

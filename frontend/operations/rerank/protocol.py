@@ -39,7 +39,10 @@ def parse(values: Mapping[str, Any], served: Served) -> RerankRequest:
 
 
 def build(values: Mapping[str, Any], served: Served, documents: str = "documents", **more: Any) -> RerankRequest:
-    """A request from parameters whose names are checked. ``documents`` names the candidates, ``more`` has other fields."""
+    """A request from parameters whose names are known.
+
+    ``documents`` names the candidates, and ``more`` has fields that the parameters do not give.
+    """
     model = fields.model(values, served.model_names(RERANK))
     query = fields.text(values, "query")
     if query is None:
