@@ -32,9 +32,13 @@ class Upstream:
     def __init__(self) -> None:
         self.received: list[tuple[str, Mapping[str, str], dict[str, Any]]] = []
         self.cancelled = asyncio.Event()
+        # What it lists as its models, and after how many seconds.
+        self.models: Any = {"object": "list", "data": [{"id": "a/chat-model", "created": 7, "owned_by": "us", "x": 1}]}
+        self.slow = 0.0
         app = web.Application()
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/responses", self._response)
+        app.router.add_get("/v1/models", self._models)
         self.server = TestServer(app)
 
     @property
@@ -51,6 +55,11 @@ class Upstream:
             write_seconds=1.0,
             prices={**PRICES, "chat": dataclasses.replace(PRICES["chat"], micro_chf=1_000_000)},
         )
+
+    async def _models(self, request: web.Request) -> web.Response:
+        self.received.append((request.path, request.headers, {}))
+        await asyncio.sleep(self.slow)
+        return web.json_response(self.models)
 
     async def _response(self, request: web.Request) -> web.StreamResponse:
         body = await self._note(request)

@@ -1,12 +1,14 @@
 """GET /v1/models, /v1/models/{id} and /offer.json."""
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import EXPORTS, SETTINGS, SPEECH
+from frontend.app_keys import CHAT, EXPORTS, SETTINGS, SPEECH
 from frontend.catalogue.exports import Export
+from frontend.catalogue.extensions import CHAT_MODELS
 from frontend.catalogue.models import Model, Served
 from frontend.catalogue.prices import SIZES, to_chf
 from frontend.config.settings import Settings
@@ -33,17 +35,29 @@ def _on(served: Served) -> dict[str, list[str]]:
     return {"extensions": sorted(served.extensions)} if served.extensions else {}
 
 
+async def _of_chat(request: web.Request) -> Mapping[str, Any]:
+    """The entries of the chat server's models, if the extension is on."""
+    app = request.app
+    if CHAT_MODELS not in app[SETTINGS].served.extensions or CHAT not in app:
+        return {}
+    return await app[CHAT].models.entries()
+
+
 async def list_models(request: web.Request) -> web.Response:
     """Every model name that an endpoint accepts."""
     served = request.app[SETTINGS].served
-    return json_response({"object": "list", "data": [_entry(name) for name in served.model_names()], **_on(served)})
+    own = {name: _entry(name) for name in served.model_names()}
+    entries = list({**own, **(await _of_chat(request)), **own}.values())
+    return json_response({"object": "list", "data": entries, **_on(served)})
 
 
 async def get_model(request: web.Request) -> web.Response:
     name = request.match_info["name"]
-    if name not in request.app[SETTINGS].served.model_names():
+    if name in request.app[SETTINGS].served.model_names():
+        return json_response(_entry(name))
+    if (entry := (await _of_chat(request)).get(name)) is None:
         raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")
-    return json_response(_entry(name))
+    return json_response(entry)
 
 
 def _export(export: Export) -> dict[str, Any]:

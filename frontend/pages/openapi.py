@@ -7,6 +7,7 @@ from aiohttp import web
 
 from frontend.app_keys import SETTINGS
 from frontend.catalogue.endpoints import API_KEY, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of, operation_of
+from frontend.catalogue.extensions import CHAT_MODELS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -100,7 +101,7 @@ def _models(served: Served) -> Schema:
 def _model(served: Served) -> Schema:
     return answer_object(
         {
-            "id": one_of(served.model_names()),
+            "id": {"type": "string"} if CHAT_MODELS in served.extensions else one_of(served.model_names()),
             "object": one_of(["model"]),
             "created": {"type": "integer"},
             "owned_by": {"type": "string"},

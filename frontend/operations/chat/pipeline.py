@@ -13,6 +13,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.errors import BadGateway
 from frontend.observe.logs import log, request_id
 from frontend.observe.record import current
+from frontend.operations.chat.models import UpstreamModels
 from frontend.operations.chat.protocol import STREAM, refusal
 
 _CONNECT_SECONDS = 5.0
@@ -41,7 +42,10 @@ class ChatPipeline:
             connector=aiohttp.TCPConnector(limit=0),
         )
 
+        self.models = UpstreamModels(self._session, f"{self._base}/models")
+
     async def close(self) -> None:
+        await self.models.close()
         await self._session.close()
 
     @asynccontextmanager
