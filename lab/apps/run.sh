@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Runs apps and libraries against a product that 'make run' has started with the aliases of docs/apps.md:
+# Runs apps and libraries against a product that 'make run' has started with the aliases of docs/apps.md and with
+# QUARTET_EXTENSIONS=all:
 # lab/apps/run.sh [with_langchain ... | node]. It installs each into build/apps once (3 GB in all). Each prints a line per
-# operation; without the aliases, some operations fail.
+# operation; without aliases or extensions, some operations fail.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 # The apps need different versions of the same packages.

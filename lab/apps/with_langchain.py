@@ -1,6 +1,7 @@
-"""LangChain: embeddings with its OpenAI package, rerank with the community's Jina package."""
+"""LangChain: embeddings with its OpenAI package, rerank with Cohere's and with the community's Jina package."""
 
-from common import BASE, DOCUMENTS, KEY, QUERY, TEXTS, show, tried
+from common import ADDRESS, BASE, DOCUMENTS, KEY, QUERY, TEXTS, show, tried
+from langchain_cohere import CohereRerank
 from langchain_community.document_compressors import jina_rerank
 from langchain_core.documents import Document
 from langchain_core.vectorstores import InMemoryVectorStore
@@ -23,5 +24,8 @@ show("search", [found.page_content for found in store.similarity_search(QUERY, k
 # The module has its address as a constant.
 jina_rerank.JINA_API_URL = f"{BASE}/rerank"
 ranker = jina_rerank.JinaRerank(model="rerank-v2-m3", jina_api_key=KEY, top_n=2)
-ranked = ranker.compress_documents([Document(text) for text in DOCUMENTS], QUERY)
+texts = [Document(text) for text in DOCUMENTS]
+ranked = ranker.compress_documents(texts, QUERY)
 show("rerank", [(DOCUMENTS.index(each.page_content), each.metadata["relevance_score"]) for each in ranked])
+cohere = CohereRerank(model="rerank-v2-m3", cohere_api_key=KEY, base_url=ADDRESS, top_n=2)
+tried("rerank, CohereRerank", lambda: [each.page_content for each in cohere.compress_documents(texts, QUERY)])

@@ -29,23 +29,22 @@ _TOP_N = {**_COUNT, "description": "The number of best results to return; all if
 _SWITCH = {"type": "boolean", "default": False}
 
 
-def _candidates(served: Served, items: Schema) -> Schema:
+def _candidates(served: Served) -> Schema:
     tokens = max(model.max_tokens for model in served.by_id(RERANK).values())
     return {
         "type": "array",
         "minItems": 1,
         "maxItems": protocol.MOST_DOCUMENTS,
-        "items": items,
+        "items": {"oneOf": [_TEXT, _DOCUMENT]} if RERANK_DIALECTS in served.extensions else _TEXT,
         "description": f"Each document is cut after {tokens} tokens, query included.",
     }
 
 
 def _body(served: Served, **more: Schema) -> Schema:
-    items = {"oneOf": [_TEXT, _DOCUMENT]} if RERANK_DIALECTS in served.extensions else _TEXT
     return request_object(
         {
             "query": {"type": "string", "minLength": 1},
-            "documents": _candidates(served, items),
+            "documents": _candidates(served),
             "top_n": _TOP_N,
             "return_documents": _SWITCH,
             "model": one_of(served.model_names(RERANK)),
@@ -61,7 +60,7 @@ def _tei_body(served: Served) -> Schema:
     return request_object(
         {
             "query": {"type": "string", "minLength": 1},
-            "texts": _candidates(served, _TEXT),
+            "texts": _candidates(served),
             "raw_scores": {**_SWITCH, "description": "Scores before the sigmoid."},
             "return_text": _SWITCH,
             "truncate": {"type": "boolean", "description": "With false, a text that is too long gets 413."},

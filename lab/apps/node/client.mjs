@@ -20,4 +20,6 @@ const { createReranker } = require("./node_modules/@librechat/agents/dist/cjs/to
 const logger = { debug() {}, info() {}, warn() {}, error() {} };
 const jina = createReranker({ rerankerType: "jina", jinaApiKey: apiKey, jinaApiUrl: `${address}/v1/rerank`, logger });
 show("LibreChat, rerank", await jina.rerank(QUERY, DOCUMENTS, 2));
+const cohere = createReranker({ rerankerType: "cohere", cohereApiKey: apiKey, cohereApiUrl: `${address}/v2/rerank`, logger });
+show("LibreChat, rerank as Cohere's", await cohere.rerank(QUERY, DOCUMENTS, 2));
 show("LibreChat, rerank of 33 texts", await jina.rerank(QUERY, Array(33).fill("It rains."), 1));
