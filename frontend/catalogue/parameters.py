@@ -1,6 +1,6 @@
 """The parameters of the developer endpoints: the contract's, and those of extensions. Others are rejected by name."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from frontend.catalogue.extensions import CLIENT_PARAMETERS, SPEECH_STREAMING, TRANSCRIPT_STREAMING
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
@@ -71,3 +71,8 @@ def ignored(operation: str, served: Served) -> tuple[str, ...]:
     own = meant(operation, served)
     of_clients = _OF_CLIENTS[operation] if CLIENT_PARAMETERS in served.extensions else ()
     return tuple(dict.fromkeys(name for name in (*served.aliases.ignore, *of_clients) if name not in own))
+
+
+def without_spellings(names: Collection[str]) -> list[str]:
+    """The names, for people: ``name[]`` and ``name[part]`` are left out if ``name`` is there."""
+    return [name for name in names if "[" not in name or name.partition("[")[0] not in names]

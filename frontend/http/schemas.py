@@ -1,8 +1,10 @@
 """JSON Schema for the operations' fragments of the OpenAPI document."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from typing import Any
+
+from frontend.catalogue.parameters import without_spellings
 
 Schema = dict[str, Any]
 
@@ -33,9 +35,9 @@ def one_of(names: Iterable[str], **more: Any) -> Schema:
     return {"type": "string", "enum": [*names], **more}
 
 
-def ignored(names: Iterable[str]) -> Schema:
-    """Parameters that a deployment accepts and ignores."""
-    return {name: {"description": "Accepted and ignored."} for name in names}
+def ignored(names: Collection[str]) -> Schema:
+    """Parameters that a deployment accepts and ignores, each in one spelling: generators of clients need that."""
+    return {name: {"description": "Accepted and ignored."} for name in without_spellings(names)}
 
 
 def reference(name: str) -> Schema:

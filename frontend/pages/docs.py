@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
-from frontend.catalogue.parameters import PARAMETERS, ignored
+from frontend.catalogue.parameters import PARAMETERS, ignored, without_spellings
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
@@ -57,9 +57,8 @@ def _voices(settings: Settings) -> str:
 
 
 def _ignored(settings: Settings) -> str:
-    """The ignored parameters of all operations; ``name[part]`` is left out if ``name`` is there."""
     every = dict.fromkeys(name for each in PARAMETERS for name in ignored(each, settings.served))
-    names = ", ".join(f"`{name}`" for name in every if "[" not in name or name.partition("[")[0] not in every)
+    names = ", ".join(f"`{name}`" for name in without_spellings(every))
     return f"; ignored here: {names}" if names else ""
 
 

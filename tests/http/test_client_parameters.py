@@ -94,4 +94,7 @@ async def test_the_documents_name_what_is_ignored() -> None:
     OpenAPIV31SpecValidator(whole).validate()
     speech = whole["paths"]["/v1/audio/speech"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert speech["properties"]["instructions"] == {"description": "Accepted and ignored."}
+    # Generators of clients make one name of both spellings.
+    form = whole["paths"]["/v1/audio/transcriptions"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
+    assert ("include" in form["properties"], "include[]" in form["properties"]) == (True, False)
     assert "ignored here: `user`, `stream`, `include`, `chunking_strategy`, `keywords`, `vad_filter`" in guide(ON)

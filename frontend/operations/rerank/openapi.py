@@ -64,7 +64,7 @@ def _tei_body(served: Served) -> Schema:
             "raw_scores": {**_SWITCH, "description": "Scores before the sigmoid."},
             "return_text": _SWITCH,
             "truncate": {"type": "boolean", "description": "With false, a text that is too long gets 413."},
-            "truncation_direction": one_of(dialects.DIRECTIONS, default=dialects.DIRECTIONS[0]),
+            "truncation_direction": one_of(dialects.DIRECTIONS[:1], default=dialects.DIRECTIONS[0]),
             "top_n": _TOP_N,
             **ignored(parameters.ignored(RERANK, served)),
         },
