@@ -29,6 +29,15 @@ ranked = litellm.rerank(
     api_base=f"{ADDRESS}/v1/rerank",
     api_key=KEY,
 )
+# It asks as TEI's clients do.
+by_tei = litellm.rerank(
+    model="huggingface/rerank-v2-m3",
+    query="How do I change my password?",
+    documents=documents,
+    top_n=1,
+    api_base=ADDRESS,
+    api_key=KEY,
+)
 try:
     litellm.embedding(model="openai/embed-m3", input=["a"], api_base=f"{ADDRESS}/v1", api_key="wrong", num_retries=0)
     refused = ""
@@ -41,7 +50,7 @@ print(
             "dimensions": [len(row["embedding"]) for row in vectors.data],
             "speech": speech.content[:4].decode(),
             "text": heard.text,
-            "best": ranked.results[0]["index"],
+            "best": [ranked.results[0]["index"], by_tei.results[0]["index"]],
             "refused": refused,
         }
     )

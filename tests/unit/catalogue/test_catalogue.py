@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontend.app import create_app
-from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, MOBILE_TOKEN, auth_of
+from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of
 from frontend.catalogue.exports import Export, read_export, read_exports
 from frontend.catalogue.models import MODELS, PRICES, Served
 from frontend.catalogue.prices import to_chf, to_micro
@@ -15,14 +15,22 @@ from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
 
 
-def test_every_path_that_works_for_a_caller_is_an_endpoint() -> None:
-    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1"))
-    paths = {
+def _working_paths(**values: str) -> set[str]:
+    """The paths that work for a caller."""
+    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1", **values))
+    return {
         route.resource.canonical
         for route in app.router.routes()
         if route.method == "POST" and route.resource and auth_of(route.resource.canonical) in (API_KEY, MOBILE_TOKEN)
     }
-    assert paths == {endpoint.path for endpoint in ENDPOINTS}
+
+
+def test_every_path_that_works_for_a_caller_is_an_endpoint() -> None:
+    assert _working_paths() == {endpoint.path for endpoint in ENDPOINTS}
+
+
+def test_every_path_of_an_extension_has_a_rate_limit() -> None:
+    assert {"/v2/rerank", "/rerank"} <= _working_paths(extensions="all") <= LIMIT_OF_PATH.keys()
 
 
 @pytest.mark.parametrize(
