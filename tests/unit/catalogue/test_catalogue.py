@@ -15,9 +15,9 @@ from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
 
 
-def _working_paths(**values: str) -> set[str]:
+def _working_paths(extensions: str = "") -> set[str]:
     """The paths that work for a caller."""
-    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1", **values))
+    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1", extensions=extensions))
     return {
         route.resource.canonical
         for route in app.router.routes()
