@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -138,10 +139,11 @@ class SpeechPipeline:
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
         return [spoken[place] for place in range(len(parts))]
 
-    async def _utterance(self, text: Speaking, part: Utterance) -> _Spoken:
+    async def _utterance(self, text: Speaking, part: Utterance, rank: int = 0) -> _Spoken:
         voice, ids, speed = text.voice, part.ids, text.request.speed
+        context = replace(text.context, rank=rank)
         arrays = await self._dispatcher.infer(
-            voice.model, lambda: voice.inputs(ids, speed), [OUTPUT], text.context, len(ids) / speed
+            voice.model, lambda: voice.inputs(ids, speed), [OUTPUT], context, len(ids) / speed
         )
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
@@ -178,30 +180,39 @@ class SpeechPipeline:
         yield last + render_done(len(request.text)) if request.stream_format == EVENTS else last
 
     async def _spoken(self, text: Speaking, timer: WorkTimer) -> AsyncGenerator[_Spoken, None]:
-        """The utterances in order. While the first one is spoken, the other sentences are phonemized."""
+        """The utterances in order. While the first one is spoken, the others begin."""
         alphabet = text.voice.alphabet
         parts, sentences = await self._phonemize(text, timer, phonemize_first, text.request.text, alphabet)
         if not parts:
             raise text.refusal("holds nothing that can be spoken")
-        following = asyncio.create_task(self._following(text, sentences))
-        try:
-            yield await self._utterance(text, parts[0])
-            parts += await following
-        finally:
-            await cancel_all([following])
-        calls = (self._utterance(text, part) for part in parts[1:])
+        async with aclosing(self._others(text, parts[1:], sentences)) as others:
+            second = asyncio.create_task(_next(others))
+            try:
+                yield await self._utterance(text, parts[0])
+                if (spoken := await second) is not None:
+                    yield spoken
+            finally:
+                await cancel_all([second])
+            async for spoken in others:
+                yield spoken
+
+    async def _others(
+        self, text: Speaking, parts: list[Utterance], sentences: list[str]
+    ) -> AsyncGenerator[_Spoken, None]:
+        """The utterances after the first. Their phonemes are billed with it."""
+        if sentences:
+            with self._unbilled.work(text.context.key) as timer:
+                parts += await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
+                timer.paid()
+        # Within a key, what others wait to hear goes first.
+        calls = (self._utterance(text, part, rank=1) for part in parts)
         async with aclosing(take_in_order(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
             async for each in spoken:
                 yield each
 
-    async def _following(self, text: Speaking, sentences: list[str]) -> list[Utterance]:
-        """The utterances of the sentences after the first, which are billed with it."""
-        if not sentences:
-            return []
-        with self._unbilled.work(text.context.key) as timer:
-            parts = await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
-            timer.paid()
-        return parts
+
+async def _next(others: AsyncGenerator[_Spoken, None]) -> _Spoken | None:
+    return await anext(others, None)
 
 
 def _expected_bytes(request: SpeechRequest) -> int:
