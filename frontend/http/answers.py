@@ -10,8 +10,7 @@ from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
-from frontend.errors import ApiError
-from frontend.http.connection import has_disconnected
+from frontend.http.connection import break_off, has_disconnected
 from frontend.http.memory import MemoryReservation
 from frontend.observe.logs import log
 from frontend.observe.record import current
@@ -112,10 +111,11 @@ async def deliver_live(
                     context.extend(await reader.send(answer, piece))
                 await answer.write_eof()
             except BaseException as error:
-                if isinstance(error, ApiError):
+                # The others mean that the caller has left, or reads too slowly.
+                failed = isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError)
+                if failed:
                     log.warning("an answer was broken off", extra={"fields": {"details": str(error)}})
-                if request.transport is not None:
-                    request.transport.abort()
+                break_off(request, failed=failed)
                 raise
     return answer
 

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import io
 import json
+import logging
 from typing import Any
 
 import aiohttp
@@ -21,7 +22,7 @@ from tests.charges import charges
 from tests.conftest import KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import APART, SPEAK, refusal, runner_of, speak_long
+from tests.http.calls import APART, SPEAK, logged, refusal, runner_of, speak_long
 from tests.raw import connection, post
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -121,7 +122,11 @@ async def test_a_failure_before_the_first_sound_is_an_error(client: Client, trit
     assert await refusal(await _post(client, stream_format="mp3")) == (400, "stream_format")
 
 
-async def test_a_failure_after_the_first_sound_aborts_the_connection(client: Client, triton: FakeTriton) -> None:
+async def test_a_failure_after_the_first_sound_aborts_the_connection_and_is_ours(
+    client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, "quartet")
+
     async def wait() -> None:
         if len(triton.calls) == 3:
             raise BadGateway("gone")
@@ -131,6 +136,8 @@ async def test_a_failure_after_the_first_sound_aborts_the_connection(client: Cli
     assert answer.status == 200
     with pytest.raises(aiohttp.ClientError):
         await answer.read()
+    await until(lambda: logged(caplog))
+    assert [line["status"] for line in logged(caplog)] == [502]
 
 
 async def test_a_reader_who_waits_holds_no_slot_and_little_memory(client: Client, triton: FakeTriton) -> None:
