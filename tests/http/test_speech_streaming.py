@@ -22,7 +22,7 @@ from tests.charges import charges
 from tests.conftest import KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import APART, SPEAK, logged, refusal, runner_of, speak_long
+from tests.http.calls import APART, LONG, SPEAK, logged, refusal, runner_of, speak_long
 from tests.raw import connection, post
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -189,3 +189,28 @@ async def test_a_caller_who_leaves_before_the_first_sound_pays_nothing(
         await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
     await until(lambda: not server.connections)
     assert await charges(client, settings) == []
+
+
+@APART
+@pytest.mark.settings(**SETTINGS, request_seconds=1.0)
+async def test_the_time_for_reading_is_no_time_of_the_request(client: Client, triton: FakeTriton) -> None:
+    speak_long(triton)
+    answer = await _post(client, input="Hello there. How are you?", stream_format="audio")
+    await answer.content.readexactly(1_000)
+    await asyncio.sleep(1.2)
+    assert len(await answer.read()) > 4 * LONG.size - 1_000
+
+
+@APART
+@pytest.mark.settings(**SETTINGS, write_seconds=1.0, min_answer_rate=10**9)
+async def test_a_reader_who_is_too_slow_is_cut_off_and_pays(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    speak_long(triton)
+    server = runner_of(client).server
+    assert server is not None
+    async with connection(client.port) as (reader, writer):
+        writer.write(_STREAMED)
+        await reader.readexactly(1_000)
+        await until(lambda: not server.connections)
+    assert len(await charges(client, settings)) == 1
