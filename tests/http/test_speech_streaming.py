@@ -16,13 +16,14 @@ import pytest
 from frontend.app_keys import DISPATCHER, MEMORY_BUDGET
 from frontend.catalogue.voices import AUDIO_FORMATS, MORE_AUDIO_FORMATS
 from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
 from tests.charges import charges
 from tests.conftest import KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import APART, LONG, SPEAK, logged, refusal, runner_of, speak_long
+from tests.http.calls import APART, SPEAK, logged, refusal, runner_of, speak_long
 from tests.raw import connection, post
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -191,14 +192,17 @@ async def test_a_caller_who_leaves_before_the_first_sound_pays_nothing(
     assert await charges(client, settings) == []
 
 
-@APART
-@pytest.mark.settings(**SETTINGS, request_seconds=1.0)
-async def test_the_time_for_reading_is_no_time_of_the_request(client: Client, triton: FakeTriton) -> None:
+async def test_the_deadline_waits_for_the_reader(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    extended: list[float] = []
+    monkeypatch.setattr(RequestContext, "extend", lambda context, seconds: extended.append(seconds))
     speak_long(triton)
-    answer = await _post(client, input="Hello there. How are you?", stream_format="audio")
+    answer = await _post(client, input="Hello.", stream_format="audio")
     await answer.content.readexactly(1_000)
-    await asyncio.sleep(1.2)
-    assert len(await answer.read()) > 4 * LONG.size - 1_000
+    await asyncio.sleep(0.5)
+    await answer.read()
+    assert sum(extended) > 0.4
 
 
 @APART
@@ -214,3 +218,13 @@ async def test_a_reader_who_is_too_slow_is_cut_off_and_pays(
         await reader.readexactly(1_000)
         await until(lambda: not server.connections)
     assert len(await charges(client, settings)) == 1
+
+
+async def test_the_description_has_the_extensions(client: Client) -> None:
+    paths = (await (await client.get("/openapi.json")).json())["paths"]
+    speech, mobile = (paths[path]["post"] for path in (SPEAK, "/api/v1/audio/synthesize"))
+    asked = speech["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert asked["stream_format"]["enum"] == ["audio", "sse"]
+    assert asked["response_format"]["enum"] == [*AUDIO_FORMATS, *MORE_AUDIO_FORMATS]
+    assert "text/event-stream" in speech["responses"]["200"]["content"]
+    assert [*mobile["responses"]["200"]["content"]] == [*AUDIO_FORMATS.values()]

@@ -100,7 +100,8 @@ class SpeechPipeline:
         """
         async with reserve(request.model, len(request.text)) as bill:
             expected = _expected_bytes(request)
-            memory.add(min(expected, int((_AHEAD + 1) * MOST_IDS * _BYTES_PER_ID / request.speed)))
+            # Those ahead, and one as samples and as the piece that is sent.
+            memory.add(min(expected, int((_AHEAD + 2) * MOST_IDS * _BYTES_PER_ID / request.speed)))
             # What was sent holds no memory: the limit only counts.
             text = self._begin(request, context, expected, lambda beyond: None)
             self._refuse_late(text, _IDS_PER_CHARACTER * len(request.text))
