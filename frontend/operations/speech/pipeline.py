@@ -107,9 +107,7 @@ class SpeechPipeline:
             self._refuse_late(text, _IDS_PER_CHARACTER * len(request.text))
             with self._unbilled.work(context.key) as timer:
                 pieces = self._pieces(text, timer)
-                first = await anext(pieces)
-                timer.paid()
-            return first, pieces, bill
+                return await anext(pieces), pieces, bill
 
     def _begin(
         self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]
@@ -186,25 +184,28 @@ class SpeechPipeline:
         parts, sentences = await self._phonemize(text, timer, phonemize_first, text.request.text, alphabet)
         if not parts:
             raise text.refusal("holds nothing that can be spoken")
-        async with aclosing(self._others(text, parts[1:], sentences)) as others:
-            second = asyncio.create_task(_next(others))
+        async with aclosing(self._others(text, timer, parts[1:], sentences)) as others:
+            second, begun = asyncio.create_task(_next(others)), False
             try:
-                yield await self._utterance(text, parts[0])
+                first = await self._utterance(text, parts[0])
+                begun = True
+                yield first
                 if (spoken := await second) is not None:
                     yield spoken
             finally:
                 await cancel_all([second])
+                if begun:
+                    # The first sound was charged, and with it all phonemes.
+                    timer.paid()
             async for spoken in others:
                 yield spoken
 
     async def _others(
-        self, text: Speaking, parts: list[Utterance], sentences: list[str]
+        self, text: Speaking, timer: WorkTimer, parts: list[Utterance], sentences: list[str]
     ) -> AsyncGenerator[_Spoken, None]:
-        """The utterances after the first. Their phonemes are billed with it."""
+        """The utterances after the first."""
         if sentences:
-            with self._unbilled.work(text.context.key) as timer:
-                parts += await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
-                timer.paid()
+            parts += await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
         # Within a key, what others wait to hear goes first.
         calls = (self._utterance(text, part, rank=1) for part in parts)
         async with aclosing(take_in_order(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
