@@ -201,10 +201,18 @@ async def test_a_text_that_kills_its_process_counts_as_unbilled(triton: LongTone
     assert unpaid._buckets.wait("key") > 0.5
 
 
+class Slow(Phonemizer):
+    """Takes a tenth of a second."""
+
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
+        await asyncio.sleep(0.1)
+        return await super().run(function, text, alphabet)
+
+
 @pytest.mark.parametrize("stream_format", ["", "audio"])
 async def test_speech_counts_as_billed(triton: LongTones, stream_format: str) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
-    await _say(triton, "One. Five.", unpaid=unpaid, stream_format=stream_format)
+    await _say(triton, "One. Five.", phonemizer=Slow(), unpaid=unpaid, stream_format=stream_format)
     assert unpaid._buckets.wait("key") == 0
 
 
