@@ -1,19 +1,35 @@
-"""Encodes samples as audio files, by libsndfile."""
+"""Encodes samples as audio files, by libsndfile and FFmpeg, whole or piece by piece."""
 
 import io
 from collections.abc import Mapping
+from typing import IO, Any, Protocol, cast
 
+import av
 import numpy as np
+from av.audio.stream import AudioStream as LibavStream
 from numpy.typing import NDArray
 from soundfile import SoundFile
 
 Samples = NDArray[np.int16]
 
 # Container and coding in libsndfile's terms, by audio format.
-ENCODERS: Mapping[str, tuple[str, str]] = {
+_LIBSNDFILE: Mapping[str, tuple[str, str]] = {
     "wav": ("WAV", "PCM_16"),
     "mp3": ("MP3", "MPEG_LAYER_III"),
 }
+# Container, codec, samples per second (0 is the voice's) and bits per second (0 is lossless) in FFmpeg's terms.
+_LIBAV: Mapping[str, tuple[str, str, int, int]] = {
+    "opus": ("ogg", "libopus", 24_000, 32_000),
+    "aac": ("adts", "aac", 0, 64_000),
+    "flac": ("flac", "flac", 0, 0),
+    # As OpenAI's.
+    "pcm": ("s16le", "pcm_s16le", 24_000, 0),
+}
+# libsndfile corrects the sizes of a WAV file at its end; FFmpeg begins with 0xFFFFFFFF, for a file that has no end yet.
+_STREAMED_LIBAV: Mapping[str, tuple[str, str, int, int]] = {**_LIBAV, "wav": ("wav", "pcm_s16le", 0, 0)}
+ENCODERS = frozenset(_LIBSNDFILE) | frozenset(_LIBAV)
+# Microseconds of a page of Ogg: what may stay behind while the next sentence is spoken.
+_PAGE = "200000"
 # Bit rates of MP3 in kbit/s: lowest and highest, from 16 kHz and from 32 kHz.
 _MPEG_2, _MPEG_1 = (8, 160), (32, 320)
 
@@ -28,23 +44,119 @@ def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
     return scaled
 
 
+class _Encoder(Protocol):
+    def add(self, samples: Samples) -> None:
+        """Append samples of one channel."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
 class AudioFile:
     """A mono file, written in order. ``kbps`` is the constant bit rate of MP3."""
 
     def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
-        container, coding = ENCODERS[audio_format]
-        options = _constant(sample_rate, kbps) if container == "MP3" else {}
         self._buffer = io.BytesIO()
-        self._file = SoundFile(self._buffer, "w", sample_rate, 1, coding, format=container, **options)
+        self._encoder: _Encoder
+        if audio_format in _LIBAV:
+            self._encoder = _Libav(self._buffer, _LIBAV[audio_format], sample_rate)
+        else:
+            self._encoder = _Libsndfile(self._buffer, audio_format, sample_rate, kbps)
 
     def add(self, samples: Samples) -> None:
         """Append samples."""
-        self._file.write(samples)
+        self._encoder.add(samples)
 
     def finish(self) -> bytes:
         """The whole file; nothing can be added afterwards."""
-        self._file.close()
+        self._encoder.close()
         return self._buffer.getvalue()
+
+
+class AudioStream:
+    """The same file in pieces, which a player plays as they come. Its head tells no length."""
+
+    def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
+        self._taken = _Taken()
+        file = cast(IO[bytes], self._taken)
+        self._encoder: _Encoder
+        if audio_format in _STREAMED_LIBAV:
+            self._encoder = _Libav(file, _STREAMED_LIBAV[audio_format], sample_rate)
+        else:
+            self._encoder = _Libsndfile(file, audio_format, sample_rate, kbps)
+
+    def add(self, samples: Samples) -> bytes:
+        """Append samples, and return the new bytes of the file."""
+        self._encoder.add(samples)
+        return self._taken.take()
+
+    def finish(self) -> bytes:
+        """The last bytes; nothing can be added afterwards."""
+        self._encoder.close()
+        return self._taken.take()
+
+
+class _Libsndfile:
+    def __init__(self, file: IO[bytes], audio_format: str, sample_rate: int, kbps: int) -> None:
+        container, coding = _LIBSNDFILE[audio_format]
+        options = _constant(sample_rate, kbps) if container == "MP3" else {}
+        self._file = SoundFile(file, "w", sample_rate, 1, coding, format=container, **options)
+
+    def add(self, samples: Samples) -> None:
+        self._file.write(samples)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+class _Libav:
+    def __init__(self, file: IO[bytes], coding: tuple[str, str, int, int], sample_rate: int) -> None:
+        container, codec, rate, bits = coding
+        options = {"page_duration": _PAGE} if container == "ogg" else {}
+        # Without "bitexact", a file names the version of FFmpeg.
+        self._file = av.open(file, "w", format=container, options=options | {"fflags": "+bitexact"})
+        self._stream = cast(LibavStream, self._file.add_stream(codec, rate=rate or sample_rate, layout="mono"))
+        if bits:
+            self._stream.bit_rate = bits
+        self._sample_rate = sample_rate
+
+    def add(self, samples: Samples) -> None:
+        frame = av.AudioFrame.from_ndarray(samples[np.newaxis], "s16", "mono")
+        frame.sample_rate = self._sample_rate
+        # FFmpeg resamples, and cuts into the frames of the codec.
+        self._file.mux(self._stream.encode(frame))
+
+    def close(self) -> None:
+        self._file.mux(self._stream.encode(None))
+        self._file.close()
+
+
+class _Taken:
+    """A file whose bytes are taken while it grows. Changes to what is taken are lost."""
+
+    def __init__(self) -> None:
+        self._new = bytearray()
+        self._length = self._at = 0
+
+    def take(self) -> bytes:
+        """The bytes since the last time."""
+        new = bytes(self._new)
+        self._new.clear()
+        return new
+
+    def write(self, data: Any) -> int:
+        if self._at == self._length:
+            self._new += data
+            self._length += len(data)
+        self._at += len(data)
+        return len(data)
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = (0, self._at, self._length)[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
 
 
 def _constant(sample_rate: int, kbps: int) -> dict[str, str | float]:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from frontend.catalogue.aliases import Aliases
+from frontend.catalogue.extensions import SPEECH_FORMATS
 from frontend.catalogue.prices import MICRO, Price
-from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, VOICES, Voice
+from frontend.catalogue.voices import AUDIO_FORMATS, DEFAULTS_BY_LANGUAGE, MORE_AUDIO_FORMATS, VOICES, Voice
 
 TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT = "transcriptions", "speech", "embeddings", "rerank", "chat"
 # The priced unit of each operation.
@@ -113,6 +114,11 @@ class Served:
             if voice.name not in VOICES:
                 defaults.setdefault(voice.language, voice.name)
         return defaults
+
+    @property
+    def audio_formats(self) -> Mapping[str, str]:
+        """The content type of each audio format that speech can have."""
+        return {**AUDIO_FORMATS, **(MORE_AUDIO_FORMATS if SPEECH_FORMATS in self.extensions else {})}
 
     @property
     def triton_models(self) -> tuple[str, ...]:

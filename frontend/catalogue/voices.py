@@ -34,8 +34,15 @@ VOICES: Mapping[str, Voice] = {
 }
 # Each language's default voice.
 DEFAULTS_BY_LANGUAGE: Mapping[str, str] = {"it": "paola", "en": "amy", "de": "thorsten", "fr": "siwis", "rm": "paola"}
-# Content type by audio format.
+# Content type by audio format: those of the contract, and those of an extension.
 AUDIO_FORMATS: Mapping[str, str] = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+# Players know Opus by its container: audio/opus means RTP (RFC 7587, RFC 7845).
+MORE_AUDIO_FORMATS: Mapping[str, str] = {
+    "opus": "audio/ogg",
+    "aac": "audio/aac",
+    "flac": "audio/flac",
+    "pcm": "audio/pcm",
+}
 # The gender of an added voice whose file names none.
 UNKNOWN = "unknown"
 # In the ``voice.json`` of an added voice: its language and gender.

@@ -19,7 +19,7 @@ from frontend.catalogue import parameters
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import MODELS, PRICES, Served
 from frontend.catalogue.prices import Price, to_micro
-from frontend.catalogue.voices import AUDIO_FORMATS, VOICES
+from frontend.catalogue.voices import VOICES
 from frontend.config.reading import refusal
 
 TIERS = ("bulk", "free", "pro", "company")
@@ -108,8 +108,8 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
     for name in aliases.ignore:
         if operation := next((each for each in parameters.PARAMETERS if name in parameters.meant(each, served)), None):
             yield "aliases.ignore", f"{name!r} is a parameter of {operation}, and means something there"
-    if aliases.speech_format not in ("", *AUDIO_FORMATS):
-        yield "aliases.speech_format", f"must be one of {', '.join(AUDIO_FORMATS)}"
+    if aliases.speech_format not in ("", *served.audio_formats):
+        yield "aliases.speech_format", f"must be one of {', '.join(served.audio_formats)}"
 
 
 def check_limit(place: str, name: str, number: Any) -> None:

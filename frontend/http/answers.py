@@ -10,8 +10,9 @@ from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
-from frontend.http.connection import has_disconnected
+from frontend.http.connection import break_off, has_disconnected
 from frontend.http.memory import MemoryReservation
+from frontend.observe.logs import log
 from frontend.observe.record import current
 
 # Most bytes of an answer in the transport at once. aiohttp accepts this many without waiting.
@@ -85,6 +86,59 @@ async def deliver(
                 request.transport.abort()
             raise
     return answer
+
+
+async def deliver_live(
+    request: web.Request, head: Mapping[str, str], first: bytes, rest: AsyncGenerator[bytes, None], bill: Charges
+) -> web.StreamResponse:
+    """Send an answer that is made while the caller reads. Its ``first`` piece is there, ``rest`` makes the others.
+
+    The charge is on disk before the first byte: from then on, nobody can say how much the caller has heard. The caller
+    has as long to read as for a whole answer; the request's deadline waits meanwhile. If the server fails, it aborts
+    the connection, and a retry with the same request id is not charged again.
+    """
+    answer, context, reader = web.StreamResponse(headers=head), request[CONTEXT], _Reader(request)
+    request[CHARGED] = answer
+    async with aclosing(rest):
+        if has_disconnected(request):
+            raise ConnectionResetError("the caller has hung up")
+        bill.charge()
+        with current().tracer.span("answer"):
+            try:
+                await answer.prepare(request)
+                context.extend(await reader.send(answer, first))
+                async for piece in rest:
+                    context.extend(await reader.send(answer, piece))
+                await answer.write_eof()
+            except BaseException as error:
+                # The others mean that the caller has left, or reads too slowly.
+                failed = isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError)
+                if failed:
+                    log.warning("an answer was broken off", extra={"fields": {"details": str(error)}})
+                break_off(request, failed=failed)
+                raise
+    return answer
+
+
+class _Reader:
+    """Sends pieces while the caller reads fast enough. The time in which the answer is made does not count."""
+
+    def __init__(self, request: web.Request) -> None:
+        settings = request.app[SETTINGS]
+        self._request, self._rate, self._left = request, settings.min_answer_rate, settings.write_seconds
+
+    async def send(self, answer: web.StreamResponse, piece: bytes) -> float:
+        """Send a piece, and return the seconds that it took. Raises ``TimeoutError`` if the caller is too slow."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._left += len(piece) / self._rate
+        async with asyncio.timeout(self._left):
+            for start in range(0, len(piece), _PIECE):
+                await answer.write(piece[start : start + _PIECE])
+                await self._request.writer.drain()
+        seconds = loop.time() - began
+        self._left -= seconds
+        return seconds
 
 
 async def _cut(body: bytes, end: int, memory: MemoryReservation) -> AsyncGenerator[bytes, None]:

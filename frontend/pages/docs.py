@@ -10,8 +10,9 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
+from frontend.catalogue.extensions import SPEECH_SPEED
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
-from frontend.catalogue.parameters import PARAMETERS, ignored, without_spellings
+from frontend.catalogue.parameters import PARAMETERS, ignored, meant, without_spellings
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
@@ -27,6 +28,7 @@ _TEXT = (_FOLDER / "guide.md").read_text(encoding="utf-8")
 _PLACEHOLDER = re.compile(r"\{\{(.+?)\}\}")
 # The paragraphs about operations and extensions, for deployments that have all of them.
 _SECTION = re.compile(r"<!-- ([\w ]+) -->\n(.*?)<!-- end -->\n\n", re.DOTALL)
+_OF_OPENAI = ("user", "instructions", "stream", "stream_format")
 _DOES = {TRANSCRIPTIONS: "speech to text", SPEECH: "text to speech", EMBEDDINGS: "embeddings", RERANK: "rerank"}
 
 
@@ -62,6 +64,12 @@ def _ignored(settings: Settings) -> str:
     return f"; ignored here: {names}" if names else ""
 
 
+def _unlisted(settings: Settings) -> str:
+    """Parameters of OpenAI that no endpoint has."""
+    own = {name for operation in PARAMETERS for name in meant(operation, settings.served)}
+    return ", ".join(f"`{name}`" for name in _OF_OPENAI if name not in own)
+
+
 def _limits(settings: Settings) -> str:
     rows = [
         (f"`POST {endpoint.path}`", f"{settings.limits[endpoint.limit]}")
@@ -87,6 +95,9 @@ def guide(settings: Settings) -> str:
         "voice": settings.served.voices[0].name if settings.served.voices else "",
         "limits": _limits(settings),
         "ignored": _ignored(settings),
+        "unlisted": _unlisted(settings),
+        "audio_formats": " or ".join(", ".join(f"`{name}`" for name in settings.served.audio_formats).rsplit(", ", 1)),
+        "speed": "1" if SPEECH_SPEED in settings.served.extensions else "ignored",
         "speech_format": settings.aliases.speech_format or "wav",
         "errors": _errors(),
         "longest_input": f"{LONGEST_INPUT:,}",

@@ -2,9 +2,12 @@
 
 import asyncio
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterable
 from contextlib import asynccontextmanager
+from itertools import islice
 from typing import Any, TypeVar
+
+from frontend.processes.background import cancel_all
 
 T = TypeVar("T")
 
@@ -62,3 +65,19 @@ async def gather_or_cancel(
             # A call that was cancelled while it waited has never begun.
             call.close()
     return [task.result() for task in tasks]
+
+
+async def take_in_order(calls: Iterable[Coroutine[Any, Any, T]], ahead: int) -> AsyncGenerator[T, None]:
+    """The results of calls in order. At most ``ahead`` calls run or wait until their results are taken.
+
+    An error is raised at its turn. The end of the generator cancels the others.
+    """
+    waiting = iter(calls)
+    running = deque(asyncio.create_task(call) for call in islice(waiting, ahead))
+    try:
+        while running:
+            yield await running[0]
+            running.popleft()
+            running.extend(asyncio.create_task(call) for call in islice(waiting, 1))
+    finally:
+        await cancel_all(running)

@@ -17,6 +17,8 @@ MOST_IDS = 400
 _START, _END, _PAD = "^", "$", "_"
 # Most symbols per call. Each takes two ids; the start, its pad and the end take three.
 _MOST_SYMBOLS = MOST_IDS // 2 - 2
+# The same for what is spoken first: about three seconds of sound, for which a processor takes a sixth of a second.
+_MOST_FIRST_SYMBOLS = 78
 _NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
 _CLAUSE_ENDS = frozenset(",;:")
 _SENTENCE_ENDS = frozenset(".!?")
@@ -47,12 +49,28 @@ def load_phonemizer() -> EspeakPhonemizer:
 
 def phonemize(text: str, alphabet: Alphabet) -> list[Utterance]:
     """Utterances of at most ``MOST_IDS`` phoneme ids, in order. Text that cannot be spoken gives none."""
-    result: list[Utterance] = []
-    for sentence in split(text, alphabet.language):
-        symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
-        parts = [part for part in _parts(symbols) if any(_is_sound(symbol, alphabet) for symbol in part)]
-        result += [Utterance(_to_ids(part, alphabet), position == len(parts)) for position, part in enumerate(parts, 1)]
-    return result
+    return phonemize_sentences(split(text, alphabet.language), alphabet)
+
+
+def phonemize_sentences(sentences: Sequence[str], alphabet: Alphabet) -> list[Utterance]:
+    """The utterances of sentences that are split already."""
+    return [utterance for sentence in sentences for utterance in _utterances(sentence, alphabet, _MOST_SYMBOLS)]
+
+
+def phonemize_first(text: str, alphabet: Alphabet) -> tuple[list[Utterance], list[str]]:
+    """The utterances of the first sentence, of which the first is short, and the other sentences."""
+    sentences = split(text, alphabet.language)
+    for position, sentence in enumerate(sentences, 1):
+        if utterances := _utterances(sentence, alphabet, _MOST_FIRST_SYMBOLS):
+            return utterances, sentences[position:]
+    return [], []
+
+
+def _utterances(sentence: str, alphabet: Alphabet, first: int) -> list[Utterance]:
+    """The parts of a sentence that have sounds. The first part has at most ``first`` symbols."""
+    symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
+    parts = [part for part in _parts(symbols, first) if any(_is_sound(symbol, alphabet) for symbol in part)]
+    return [Utterance(_to_ids(part, alphabet), position == len(parts)) for position, part in enumerate(parts, 1)]
 
 
 def _as_one(clauses: list[list[str]]) -> list[str]:
@@ -65,16 +83,19 @@ def _as_one(clauses: list[list[str]]) -> list[str]:
     return symbols
 
 
-def _parts(symbols: Sequence[str]) -> list[Sequence[str]]:
-    """Cut long sentences into parts of similar length, after a clause if one ends near, otherwise at a space."""
-    count = -(-len(symbols) // _MOST_SYMBOLS)
+def _parts(symbols: Sequence[str], most: int) -> list[Sequence[str]]:
+    """Cut long sentences into parts of similar length, after a clause if one ends near, otherwise at a space.
+
+    The first part has at most ``most`` symbols.
+    """
+    count = -(-len(symbols) // most)
     if count < 2:
         return [symbols]
     target = len(symbols) // count
-    spaces = [position for position in range(target // 2, _MOST_SYMBOLS) if symbols[position] == " "]
+    spaces = [position for position in range(target // 2, most) if symbols[position] == " "]
     clauses = [position for position in spaces if symbols[position - 1] in _CLAUSE_ENDS]
-    at = min(clauses or spaces, key=lambda position: abs(position - target), default=_MOST_SYMBOLS - 1) + 1
-    return [symbols[:at], *_parts(symbols[at:])]
+    at = min(clauses or spaces, key=lambda position: abs(position - target), default=most - 1) + 1
+    return [symbols[:at], *_parts(symbols[at:], _MOST_SYMBOLS)]
 
 
 def _is_sound(symbol: str, alphabet: Alphabet) -> bool:

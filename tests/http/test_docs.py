@@ -31,6 +31,12 @@ def test_the_guide_lists_every_parameter_and_no_other(path: str) -> None:
     assert sorted(listed) == sorted(content["schema"]["properties"])
 
 
+def test_the_guide_describes_the_extensions_of_speech_that_are_on() -> None:
+    off, on = (guide(Settings(extensions=names)) for names in ("", "speech_streaming,speech_formats"))
+    for line in ("### Speech while it is spoken", "### More formats", "`flac` or `pcm`; `wav` is the default"):
+        assert (line in off, line in on) == (False, True)
+
+
 def test_the_guide_lists_every_error() -> None:
     def kinds(kind: type[ApiError]) -> set[tuple[str, str]]:
         return {(str(kind.status), kind.type)}.union(*map(kinds, kind.__subclasses__()))

@@ -5,30 +5,36 @@ from aiohttp import web
 from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNBILLED_WORK
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import NotFound
-from frontend.http.answers import deliver
+from frontend.http.answers import deliver, deliver_live
 from frontend.http.json import Converts
 from frontend.http.rendering import json_response
 from frontend.operations.speech import protocol
-from frontend.usage.bill import Bill
 
-_Parses = Converts[protocol.SpeechRequest]
+_EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
 
-async def _speech(request: web.Request, parses: _Parses) -> tuple[dict[str, str], bytes, Bill]:
+async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest]) -> web.StreamResponse:
     app, context, memory = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
+    reserve, rest = request[BILLING].reserve, None
     async with app[UNBILLED_WORK].paced(context.key):
         parsed = await app[JSON_BODIES].read(request, memory, context, parses)
-        audio, bill = await app[SPEECH].run(parsed, context, request[BILLING].reserve, memory)
-    return {"Content-Type": AUDIO_FORMATS[parsed.response_format]}, audio, bill
+        if parsed.stream_format:
+            audio, rest, bill = await app[SPEECH].stream(parsed, context, reserve, memory)
+        else:
+            audio, bill = await app[SPEECH].run(parsed, context, reserve, memory)
+    head = {"Content-Type": app[SETTINGS].served.audio_formats[parsed.response_format]}
+    if rest is None:
+        return await deliver(request, head, audio, bill)
+    return await deliver_live(request, _EVENTS if parsed.stream_format == protocol.EVENTS else head, audio, rest, bill)
 
 
 async def speak(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, *await _speech(request, protocol.parse_openai))
+    return await _speak(request, protocol.parse_openai)
 
 
 async def speak_mobile(request: web.Request) -> web.StreamResponse:
     """Speech for the mobile API."""
-    return await deliver(request, *await _speech(request, protocol.parse_mobile))
+    return await _speak(request, protocol.parse_mobile)
 
 
 async def voices(request: web.Request) -> web.Response:

@@ -1,7 +1,9 @@
 """The OpenAPI description of speech."""
 
+from typing import Any
+
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import VOICE_LIST
+from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING, VOICE_LIST
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS, UNKNOWN
 from frontend.http.schemas import (
@@ -20,29 +22,45 @@ from frontend.operations.speech import protocol
 
 _TEXT = {"type": "string", "minLength": 1, "maxLength": protocol.LONGEST_INPUT}
 _EXAMPLE = "Good morning."
-_AUDIO = {"content": {kind: {"schema": {"type": "string", "format": "binary"}} for kind in AUDIO_FORMATS.values()}}
+_SPEED = "How fast the voice speaks, without a change of pitch; 1 is its own speed."
+_BINARY = {"schema": {"type": "string", "format": "binary"}}
+_SAMPLE = {"content": {AUDIO_FORMATS["wav"]: _BINARY}}
+_STREAM_FORMAT = {
+    "description": "Send the speech sentence by sentence, as bytes or as events. Without it, the answer is whole."
+}
+_EVENTS = {
+    "text/event-stream": {
+        "schema": {"type": "string"},
+        "example": 'data: {"type":"speech.audio.delta","audio":"UklGRv"}\n\n',
+    }
+}
 
-_SAMPLE = {"content": {AUDIO_FORMATS["wav"]: {"schema": {"type": "string", "format": "binary"}}}}
+
+def _audio(served: Served) -> dict[str, Any]:
+    streamed = _EVENTS if SPEECH_STREAMING in served.extensions else {}
+    return {"content": {**dict.fromkeys(served.audio_formats.values(), _BINARY), **streamed}}
 
 
 def _body(served: Served) -> Schema:
+    streams = SPEECH_STREAMING in served.extensions
     return request_object(
         {
             "input": _TEXT,
             "voice": one_of(served.voice_names(), description="Optional if language has a default voice."),
             "model": one_of(served.model_names(SPEECH), description="All names give the same model."),
-            "response_format": one_of(AUDIO_FORMATS, default=served.aliases.speech_format or "wav"),
+            "response_format": one_of(served.audio_formats, default=served.aliases.speech_format or "wav"),
             "speed": {
                 "type": "number",
                 "minimum": protocol.SLOWEST,
                 "maximum": protocol.FASTEST,
-                "description": "Checked, then ignored.",
+                "description": _SPEED if SPEECH_SPEED in served.extensions else "Checked, then ignored.",
             },
             "language": {
                 "type": "string",
                 "description": "Selects the default voice if voice is absent; case does not matter.",
                 "examples": list(served.defaults_by_language),
             },
+            **({"stream_format": one_of(protocol.STREAM_FORMATS, **_STREAM_FORMAT)} if streams else {}),
             **ignored(parameters.ignored(SPEECH, served)),
         },
         "input",
@@ -87,9 +105,11 @@ def describe(served: Served) -> OpenApiFragment:
     named = _names(served, one) if listed else OpenApiFragment({})
     return OpenApiFragment(
         {
-            "/v1/audio/speech": post("createSpeech", "Text to speech", body, _AUDIO),
+            "/v1/audio/speech": post("createSpeech", "Text to speech", body, _audio(served)),
             **named.paths,
-            "/api/v1/audio/synthesize": post("synthesize", "Text to speech, for mobile apps", mobile_body, _AUDIO),
+            "/api/v1/audio/synthesize": post(
+                "synthesize", "Text to speech, for mobile apps", mobile_body, _audio(served.contract)
+            ),
             "/api/v1/audio/voices": get(
                 "listVoices", "List the voices and the default of each language", json_content(reference("Voices"))
             ),

@@ -1,26 +1,30 @@
 """Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
-from collections.abc import Callable, Mapping
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import aclosing
+from dataclasses import replace
+from typing import ParamSpec, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
-from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
-from frontend.catalogue.voices import AUDIO_FORMATS
+from frontend.audio.encode import ENCODERS, AudioFile, AudioStream, Samples, to_int16
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
-from frontend.errors import InvalidRequest
 from frontend.http.memory import MemoryReservation
-from frontend.operations.speech.protocol import SpeechRequest
+from frontend.operations.speech.protocol import EVENTS, SpeechRequest, render_deltas, render_done
+from frontend.operations.speech.speaking import LengthLimit, Speaking
 from frontend.operations.speech.voices import PiperVoice
-from frontend.processes.gather import gather_or_cancel
+from frontend.processes.background import cancel_all
+from frontend.processes.gather import gather_or_cancel, take_in_order
 from frontend.processes.offload import TaskKilledError
-from frontend.text.phonemes import MOST_IDS, Utterance, phonemize
+from frontend.text.phonemes import MOST_IDS, Utterance, phonemize, phonemize_first, phonemize_sentences
 from frontend.tritons.triton import bad_answer
 from frontend.usage.bill import Bill, Reserves
 
@@ -30,30 +34,15 @@ OUTPUT = "output"
 _WORK = Work(MOST_IDS)
 # Bytes per character for a slow speaker, at 22,050 samples per second of two bytes.
 _BYTES_PER_CHARACTER = 4000
+# The same per phoneme id; and phoneme ids per character.
+_BYTES_PER_ID = 2000
+_IDS_PER_CHARACTER = 2.5
+# Utterances of a stream that are spoken at once, or wait to be sent. Each lasts longer than the next one takes.
+_AHEAD = 3
 
-
-class LengthLimit:
-    """Limits the audio of one request to ``most`` seconds, because spoken numbers are five times as long as words.
-
-    ``param`` is the parameter with the text. ``reserve`` reserves the bytes beyond the ``expected`` ones.
-    """
-
-    def __init__(
-        self, most: float, sample_rate: int, param: str, expected: int, reserve: Callable[[int], None]
-    ) -> None:
-        self._most, self._sample_rate, self._param, self._reserve = most, sample_rate, param, reserve
-        self._samples, self._reserved = 0, expected
-
-    def add(self, samples: int) -> None:
-        """Add samples. Raises ``InvalidRequest`` if the total is too long, before the rest is spoken."""
-        self._samples += samples
-        if self._samples > self._most * self._sample_rate:
-            message = f"{self._param} makes more than {self._most:g} s of audio: send it in several requests"
-            raise InvalidRequest(message, param=self._param)
-        # A sample has two bytes.
-        if (beyond := 2 * self._samples - self._reserved) > 0:
-            self._reserved += beyond
-            self._reserve(beyond)
+P = ParamSpec("P")
+T = TypeVar("T")
+_Spoken = tuple[Utterance, Samples]
 
 
 class SpeechPipeline:
@@ -70,7 +59,7 @@ class SpeechPipeline:
         self._settings, self._dispatcher, self._unbilled = settings, dispatcher, unbilled
         self._phonemizers, self._encoders = phonemizers, encoders
         repository = settings.model_repository
-        if lacking := AUDIO_FORMATS.keys() - ENCODERS.keys():
+        if lacking := settings.served.audio_formats.keys() - ENCODERS:
             raise SettingsError(f"the catalogue's audio format {min(lacking)!r} has no encoder")
         self._voices = {voice.name: PiperVoice.load(voice, repository) for voice in settings.served.voices}
         for voice in self._voices.values():
@@ -91,69 +80,143 @@ class SpeechPipeline:
     ) -> tuple[bytes, Bill]:
         """The whole audio file, and its bill."""
         async with reserve(request.model, len(request.text)) as bill:
-            voice, expected = self._voices[request.voice], _BYTES_PER_CHARACTER * len(request.text)
+            expected = _expected_bytes(request)
             memory.add(expected)
-            most = self._settings.max_speech_seconds
-            length = LengthLimit(most, voice.sample_rate, request.text_field, expected, memory.add)
+            text = self._begin(request, context, expected, memory.add)
             with self._unbilled.work(context.key) as timer:
-                file = await self._file(request, voice, context, timer, length)
+                parts = await self._phonemize(text, timer, phonemize, request.text, text.voice.alphabet)
+                if not parts:
+                    raise text.refusal("holds nothing that can be spoken")
+                file = await self._encode(text, await self._say(text, parts))
                 timer.paid()
             return file, bill
 
-    async def _file(
-        self,
-        request: SpeechRequest,
-        voice: PiperVoice,
-        context: RequestContext,
-        timer: WorkTimer,
-        length: LengthLimit,
-    ) -> bytes:
-        name = request.text_field
-        try:
-            parts = await self._phonemizers.run_with(
-                (timer.measure(),), context, phonemize, request.text, voice.alphabet
-            )
-        except TaskKilledError:
-            raise InvalidRequest(f"{name} could not be turned into sounds", param=name) from None
-        if not parts:
-            raise InvalidRequest(f"{name} holds nothing that can be spoken", param=name)
-        spoken = await self._say(voice, parts, context, length)
-        return await self._encode(spoken, voice, request.response_format, context)
+    async def stream(
+        self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
+    ) -> tuple[bytes, AsyncGenerator[bytes, None], Bill]:
+        """The first piece of the file, a generator of the others, and the bill.
 
-    async def _say(
-        self, voice: PiperVoice, parts: list[Utterance], context: RequestContext, length: LengthLimit
-    ) -> list[tuple[Utterance, Samples]]:
+        The generator keeps a few utterances ahead, whose memory is reserved, and otherwise waits for its user.
+        """
+        async with reserve(request.model, len(request.text)) as bill:
+            expected = _expected_bytes(request)
+            # Those ahead, and one as samples and as the piece that is sent.
+            memory.add(min(expected, int((_AHEAD + 2) * MOST_IDS * _BYTES_PER_ID / request.speed)))
+            # What was sent holds no memory: the limit only counts.
+            text = self._begin(request, context, expected, lambda beyond: None)
+            self._refuse_late(text, _IDS_PER_CHARACTER * len(request.text))
+            with self._unbilled.work(context.key) as timer:
+                pieces = self._pieces(text, timer)
+                return await anext(pieces), pieces, bill
+
+    def _begin(
+        self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]
+    ) -> Speaking:
+        voice = self._voices[request.voice]
+        most = self._settings.max_speech_seconds
+        length = LengthLimit(most, voice.sample_rate, request.text_field, expected, reserve)
+        return Speaking(request, voice, context, length)
+
+    async def _phonemize(
+        self, text: Speaking, timer: WorkTimer, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs
+    ) -> T:
+        try:
+            return await self._phonemizers.run_with((timer.measure(),), text.context, function, *args, **kwargs)
+        except TaskKilledError:
+            raise text.refusal("could not be turned into sounds") from None
+
+    def _refuse_late(self, text: Speaking, ids: float) -> None:
+        queue = self._dispatcher.queue(text.voice.model)
+        queue.refuse_late(text.context, ids / text.request.speed, self._settings.calls_at_once)
+
+    async def _say(self, text: Speaking, parts: list[Utterance]) -> list[_Spoken]:
         """The samples of each utterance, in order."""
-        work = sum(len(part.ids) for part in parts)
-        self._dispatcher.queue(voice.model).refuse_late(context, work, self._settings.calls_at_once)
+        self._refuse_late(text, sum(len(part.ids) for part in parts))
         # Longest first, so that the last sentences to run are short.
         order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
-        calls = (self._utterance(voice, parts[place], context, length) for place in order)
+        calls = (self._utterance(text, parts[place]) for place in order)
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self._settings.calls_at_once), strict=True))
-        return [(part, spoken[place]) for place, part in enumerate(parts)]
+        return [spoken[place] for place in range(len(parts))]
 
-    async def _utterance(
-        self, voice: PiperVoice, part: Utterance, context: RequestContext, length: LengthLimit
-    ) -> Samples:
-        ids = part.ids
-        arrays = await self._dispatcher.infer(voice.model, lambda: voice.inputs(ids), [OUTPUT], context, len(ids))
+    async def _utterance(self, text: Speaking, part: Utterance, rank: int = 0) -> _Spoken:
+        voice, ids, speed = text.voice, part.ids, text.request.speed
+        context = replace(text.context, rank=rank)
+        arrays = await self._dispatcher.infer(
+            voice.model, lambda: voice.inputs(ids, speed), [OUTPUT], context, len(ids) / speed
+        )
         audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
-        length.add(audio.size + self._pause(voice) * part.ends)
-        return to_int16(audio)
+        text.length.add(audio.size + self._pause(voice) * part.ends)
+        return part, to_int16(audio)
 
     def _pause(self, voice: PiperVoice) -> int:
         """Samples between two sentences."""
         return int(self._settings.sentence_pause_seconds * voice.sample_rate)
 
-    async def _encode(
-        self, spoken: list[tuple[Utterance, Samples]], voice: PiperVoice, response_format: str, context: RequestContext
-    ) -> bytes:
+    async def _encode(self, text: Speaking, spoken: list[_Spoken]) -> bytes:
         """Encode the file with pauses, one utterance at a time, so that other work can run in between."""
-        file = AudioFile(response_format, voice.sample_rate, self._settings.mp3_kbps)
+        voice = text.voice
+        file = AudioFile(text.request.response_format, voice.sample_rate, self._settings.mp3_kbps)
         pause = np.zeros(self._pause(voice), np.int16)
         for place, (part, audio) in enumerate(spoken, 1):
             pauses = part.ends and place < len(spoken)
-            await self._encoders.run(context, file.add, np.concatenate([audio, pause]) if pauses else audio)
-        return await self._encoders.run(context, file.finish)
+            await self._encoders.run(text.context, file.add, np.concatenate([audio, pause]) if pauses else audio)
+        return await self._encoders.run(text.context, file.finish)
+
+    async def _pieces(self, text: Speaking, timer: WorkTimer) -> AsyncGenerator[bytes, None]:
+        """The file in pieces: one per utterance, and the end."""
+        request, voice = text.request, text.voice
+        file = AudioStream(request.response_format, voice.sample_rate, self._settings.mp3_kbps)
+        ends, pause = False, np.zeros(self._pause(voice), np.int16)
+        rendered = render_deltas if request.stream_format == EVENTS else bytes
+        async with aclosing(self._spoken(text, timer)) as spoken:
+            async for part, audio in spoken:
+                samples = np.concatenate([pause, audio]) if ends else audio
+                yield rendered(await self._encoders.run(text.context, file.add, samples))
+                ends = part.ends
+        last = rendered(await self._encoders.run(text.context, file.finish))
+        yield last + render_done(len(request.text)) if request.stream_format == EVENTS else last
+
+    async def _spoken(self, text: Speaking, timer: WorkTimer) -> AsyncGenerator[_Spoken, None]:
+        """The utterances in order. While the first one is spoken, the others begin."""
+        alphabet = text.voice.alphabet
+        parts, sentences = await self._phonemize(text, timer, phonemize_first, text.request.text, alphabet)
+        if not parts:
+            raise text.refusal("holds nothing that can be spoken")
+        async with aclosing(self._others(text, timer, parts[1:], sentences)) as others:
+            second, begun = asyncio.create_task(_next(others)), False
+            try:
+                first = await self._utterance(text, parts[0])
+                begun = True
+                yield first
+                if (spoken := await second) is not None:
+                    yield spoken
+            finally:
+                await cancel_all([second])
+                if begun:
+                    # The first sound was charged, and with it all phonemes.
+                    timer.paid()
+            async for spoken in others:
+                yield spoken
+
+    async def _others(
+        self, text: Speaking, timer: WorkTimer, parts: list[Utterance], sentences: list[str]
+    ) -> AsyncGenerator[_Spoken, None]:
+        """The utterances after the first."""
+        if sentences:
+            parts += await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
+        # Within a key, what others wait to hear goes first.
+        calls = (self._utterance(text, part, rank=1) for part in parts)
+        async with aclosing(take_in_order(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
+            async for each in spoken:
+                yield each
+
+
+async def _next(others: AsyncGenerator[_Spoken, None]) -> _Spoken | None:
+    return await anext(others, None)
+
+
+def _expected_bytes(request: SpeechRequest) -> int:
+    """Bytes of the samples of a request, for a slow speaker."""
+    return int(_BYTES_PER_CHARACTER * len(request.text) / request.speed)

@@ -1,12 +1,15 @@
 """Speech requests of the developer and the mobile endpoints."""
 
+import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
+
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import VOICE_LIST
+from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING, VOICE_LIST
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
@@ -15,17 +18,24 @@ from frontend.operations.speech.voices import PiperVoice
 
 LONGEST_INPUT = 5000  # code points
 SLOWEST, FASTEST = 0.5, 2.0
+AUDIO, EVENTS = "audio", "sse"
+# Ways to stream an answer.
+STREAM_FORMATS = (AUDIO, EVENTS)
+# Bytes of audio of an event. Some clients read lines of at most 64 kB, and base64 takes four bytes for three.
+_EVENT_BYTES = 24 * 1024
 
 
 @dataclass(frozen=True)
 class SpeechRequest:
-    """A text and a voice. ``text_field`` names the text in errors."""
+    """A text and a voice. ``text_field`` names the text in errors. Without ``stream_format``, the answer is whole."""
 
     text: str
     voice: str
     response_format: str
     model: str
     text_field: str = "input"
+    speed: float = 1.0
+    stream_format: str = ""
 
 
 def parse_voice(voice: str | None, language: str | None, served: Served) -> str:
@@ -54,27 +64,40 @@ def parse_text(values: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def _check_speed(values: Mapping[str, Any]) -> None:
+def _speed(values: Mapping[str, Any]) -> float:
+    """The speed; 1 if absent."""
     speed = values.get("speed")
     if speed is None or speed == "":
-        return
+        return 1.0
     number = speed if isinstance(speed, int | float) and not isinstance(speed, bool) else math.nan
     if not SLOWEST <= number <= FASTEST:
         raise InvalidRequest(f"speed must be a number from {SLOWEST} to {FASTEST}", param="speed")
+    return number
+
+
+def _stream_format(values: Mapping[str, Any], served: Served) -> str:
+    """One of ``STREAM_FORMATS``, or empty for a whole answer."""
+    if SPEECH_STREAMING in served.extensions:
+        return fields.choice(values, "stream_format", STREAM_FORMATS, "")
+    if values.get("stream_format") == EVENTS:
+        raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
+    return ""
 
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """Parse the developer endpoint's JSON."""
     fields.refuse_unknown(values, parameters.meant(SPEECH, served), parameters.ignored(SPEECH, served))
-    if values.get("stream_format") == "sse":
-        raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
+    stream_format = _stream_format(values, served)
     model = fields.model(values, served.model_names(SPEECH))
-    _check_speed(values)
+    speed = _speed(values)
+    default = served.aliases.speech_format or "wav"
     return SpeechRequest(
         text=parse_text(values, "input"),
         voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language"), served),
-        response_format=fields.choice(values, "response_format", AUDIO_FORMATS, served.aliases.speech_format or "wav"),
+        response_format=fields.choice(values, "response_format", served.audio_formats, default),
         model=model,
+        speed=speed if SPEECH_SPEED in served.extensions else 1.0,
+        stream_format=stream_format,
     )
 
 
@@ -88,6 +111,24 @@ def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
         model=served.ids(SPEECH)[0],
         text_field="text",
     )
+
+
+def render_deltas(audio: bytes) -> bytes:
+    """Audio as events. Each has a part that any decoder of base64 takes on its own."""
+    parts = (audio[start : start + _EVENT_BYTES] for start in range(0, len(audio), _EVENT_BYTES))
+    return b"".join(
+        _event({"type": "speech.audio.delta", "audio": base64.b64encode(part).decode("ascii")}) for part in parts
+    )
+
+
+def render_done(characters: int) -> bytes:
+    """The last event. It counts the characters that are charged, since speech has no tokens here."""
+    usage = {"input_tokens": characters, "output_tokens": 0, "total_tokens": characters}
+    return _event({"type": "speech.audio.done", "usage": usage})
+
+
+def _event(values: Mapping[str, Any]) -> bytes:
+    return b"data: %b\n\n" % orjson.dumps(values)
 
 
 def render_names(served: Served, exported: Mapping[str, PiperVoice]) -> dict[str, Any]:

@@ -48,12 +48,13 @@ class PiperVoice:
             sample=sample.read_bytes() if sample.is_file() else b"",
         )
 
-    def inputs(self, ids: list[int]) -> dict[str, NDArray[Any]]:
-        """The model's inputs for a sentence."""
+    def inputs(self, ids: list[int], speed: float) -> dict[str, NDArray[Any]]:
+        """The model's inputs for a sentence. ``speed`` divides the length of its sounds."""
+        noise, length, duration_noise = self.scales
         inputs: dict[str, NDArray[Any]] = {
             "input": np.array([ids], np.int64),
             "input_lengths": np.array([len(ids)], np.int64),
-            "scales": np.array(self.scales, np.float32),
+            "scales": np.array((noise, length / speed, duration_noise), np.float32),
         }
         if self.multi_speaker:
             inputs["sid"] = np.zeros(1, np.int64)

@@ -42,6 +42,7 @@ def product(folder: Path) -> Iterator[tuple[Scene, int]]:
     """``make run`` on a database of its own; the scene, and the process id of make."""
     port, database = free_port(), f"sqlite:///{folder}/quartet.sqlite3"
     environ = {**os.environ, f"{PREFIX}DATABASE": database, f"{PREFIX}USAGE_FOLDER": str(folder / "usage")}
+    environ[f"{PREFIX}EXTENSIONS"] = "all"
     with subprocess.Popen(["make", "run", f"PORT={port}"], cwd=ROOT, env=environ) as make:
         try:
             asyncio.run(until_ready(f"http://127.0.0.1:{port}", _START_SECONDS))

@@ -142,18 +142,28 @@ async def tiny_files(scene: Scene) -> None:
     await while_asking(scene, "a second of audio", TRANSCRIBE, lambda: {"data": upload(wav())}, attack())
 
 
-async def unread_answers(scene: Scene) -> None:
-    """24 connections that ask for 5,000 characters of speech and never read; the service has hung up on them all."""
-    data = _json(SPEECH, scene.free, input="Hello you. " * 454, voice="amy")
-    opened = []
-    for _ in range(scene.count(24)):
-        connection = await asyncio.open_connection("127.0.0.1", scene.port, limit=1)
-        connection[1].write(data)
-        opened.append(connection)
-    # Speech itself takes a while on a small machine; then nothing is read for as long as the deadline of delivery is.
-    await asyncio.sleep(75)
-    for _, writer in opened:
-        writer.transport.abort()
+def _unread(count: int, **asked: str) -> Attack:
+    """Connections that ask for 5,000 characters of speech and never read; the service has hung up on them all."""
+
+    async def attack(scene: Scene) -> None:
+        data = _json(SPEECH, scene.free, input="Hello you. " * 454, voice="amy", **asked)
+        opened = []
+        for _ in range(scene.count(count)):
+            connection = await asyncio.open_connection("127.0.0.1", scene.port, limit=1)
+            connection[1].write(data)
+            opened.append(connection)
+        # Speech itself takes a while on a small machine; then nothing is read for as long as the deadline of delivery.
+        await asyncio.sleep(75)
+        for _, writer in opened:
+            writer.transport.abort()
+
+    return attack
+
+
+async def unread_streams(scene: Scene) -> None:
+    """500 who ask for a stream and never read it, while a company's caller has a sentence spoken."""
+    body = {"json": {"input": "Good morning, Anna.", "voice": "amy"}}
+    await while_asking(scene, "a sentence", SPEECH, lambda: body, _unread(500, stream_format="audio")(scene))
 
 
 async def endless_bodies(scene: Scene) -> None:
@@ -225,7 +235,8 @@ ATTACKS: Mapping[str, Attack] = {
     "100 bodies in chunks of a byte": _at_once(_chunks, 100),
     "three times 32 long texts, given up": long_texts,
     "five files of two hours": tiny_files,
-    "24 answers that nobody reads": unread_answers,
+    "24 answers that nobody reads": _unread(24),
+    "500 streams of speech that nobody reads": unread_streams,
     "300 endless bodies without a key": endless_bodies,
     "200 uploads dropped": _at_random(
         200, lambda key, chance: _upload(key, chance.choice([wav(), crackling(_TWO_HOURS), bytes(20 * _MB)]))

@@ -30,7 +30,7 @@ from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.voices import PiperVoice
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
-from frontend.text.phonemes import Utterance
+from frontend.text.phonemes import Utterance, phonemize_first
 from frontend.text.sentences import split
 from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT
@@ -42,11 +42,15 @@ _CLAUSE = re.compile(r"[^,]+,?")
 class Phonemizer:
     """Fakes phonemes: one id per letter. A sentence continues after a comma."""
 
-    async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
-        sentences = split(text, alphabet.language)
-        return [
-            Utterance([1] * len(part), not part.endswith(",")) for whole in sentences for part in _CLAUSE.findall(whole)
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
+        sentences = split(text, alphabet.language) if isinstance(text, str) else text
+        utterances = [
+            [Utterance([1] * len(part), not part.endswith(",")) for part in _CLAUSE.findall(whole)]
+            for whole in sentences
         ]
+        if function is phonemize_first:
+            return utterances[0], sentences[1:]
+        return [part for parts in utterances for part in parts]
 
     async def close(self) -> None:
         return
@@ -73,6 +77,7 @@ async def _say(
     response_format: str = "wav",
     phonemizer: Phonemizer | None = None,
     unpaid: UnbilledWorkThrottle | None = None,
+    stream_format: str = "",
     **values: Any,
 ) -> bytes:
     """The audio of a text; ``values`` are settings."""
@@ -86,8 +91,12 @@ async def _say(
     async with asyncio.timeout(5):
         context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
         with MemoryReservation(MemoryBudget(10**9), "key") as holding:
-            asked = SpeechRequest(text, "amy", response_format, "tts-1")
-            answer, _ = await pipeline.run(asked, context, MagicMock(), holding)
+            asked = SpeechRequest(text, "amy", response_format, "tts-1", stream_format=stream_format)
+            if stream_format:
+                answer, others, _ = await pipeline.stream(asked, context, MagicMock(), holding)
+                answer += b"".join([piece async for piece in others])
+            else:
+                answer, _ = await pipeline.run(asked, context, MagicMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer
@@ -116,6 +125,17 @@ async def test_the_pause_between_sentences_is_a_setting(triton: LongTones, secon
 
 async def test_there_is_no_pause_within_a_sentence(triton: LongTones) -> None:
     assert _tones(await _say(triton, "One, five. Six.")) == [4 + 6, 4]
+
+
+async def test_a_stream_has_the_same_parts_and_pauses(triton: LongTones) -> None:
+    streamed = await _say(triton, "One, five. Six. Seventy.", "flac", stream_format="audio")
+    with av.open(io.BytesIO(streamed)) as file:
+        assert sum(frame.samples for frame in file.decode(audio=0)) == 4 + 6 + 4 + 8 + 2 * int(0.2 * 22_050)
+
+
+async def test_a_stream_ends_where_it_becomes_too_long() -> None:
+    with pytest.raises(InvalidRequest, match="of audio"):
+        await _say(Minutes(), "A sentence. " * 40, stream_format="audio", max_speech_seconds=150.0)
 
 
 @pytest.mark.parametrize("kbps", [32, 128])
@@ -169,7 +189,7 @@ async def test_a_text_with_a_sentence_that_has_no_samples_is_no_answer() -> None
 class Killed(Phonemizer):
     """Fails like a killed process."""
 
-    async def run(self, function: Callable[..., Any], text: str, alphabet: Any) -> Any:
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
         await asyncio.sleep(0.2)
         raise TaskKilledError("late")
 
@@ -181,9 +201,18 @@ async def test_a_text_that_kills_its_process_counts_as_unbilled(triton: LongTone
     assert unpaid._buckets.wait("key") > 0.5
 
 
-async def test_speech_counts_as_billed(triton: LongTones) -> None:
+class Slow(Phonemizer):
+    """Takes a tenth of a second."""
+
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
+        await asyncio.sleep(0.1)
+        return await super().run(function, text, alphabet)
+
+
+@pytest.mark.parametrize("stream_format", ["", "audio"])
+async def test_speech_counts_as_billed(triton: LongTones, stream_format: str) -> None:
     unpaid = UnbilledWorkThrottle(0.001)
-    await _say(triton, "One. Five.", unpaid=unpaid)
+    await _say(triton, "One. Five.", phonemizer=Slow(), unpaid=unpaid, stream_format=stream_format)
     assert unpaid._buckets.wait("key") == 0
 
 

@@ -1,8 +1,9 @@
 import asyncio
+from contextlib import aclosing
 
 import pytest
 
-from frontend.processes.gather import gather_or_cancel
+from frontend.processes.gather import gather_or_cancel, take_in_order
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 3])
@@ -61,3 +62,33 @@ async def test_calls_that_wait_are_cancelled_without_a_start() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def test_results_come_in_order_and_few_calls_are_ahead() -> None:
+    begun: list[int] = []
+
+    async def call(number: int) -> int:
+        begun.append(number)
+        await asyncio.sleep(0.01 * (number % 2))
+        return number
+
+    async with aclosing(take_in_order((call(number) for number in range(10)), 3)) as results:
+        assert [await anext(results), await anext(results)] == [0, 1]
+        await asyncio.sleep(0.05)
+        assert begun == [0, 1, 2, 3]
+        assert [number async for number in results] == list(range(2, 10))
+
+
+async def test_a_reader_of_results_who_leaves_cancels_the_calls() -> None:
+    ended: list[int] = []
+
+    async def call(number: int) -> None:
+        try:
+            if number:
+                await asyncio.Event().wait()
+        finally:
+            ended.append(number)
+
+    async with aclosing(take_in_order((call(number) for number in range(3)), 3)) as results:
+        await anext(results)
+    assert ended == [0, 1, 2]

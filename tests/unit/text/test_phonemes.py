@@ -3,7 +3,7 @@ import time
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
-from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize
+from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize, phonemize_first, phonemize_sentences
 from frontend.text.sentences import split
 
 # A line that is long enough to have been wrapped.
@@ -145,3 +145,18 @@ def test_thousands_of_letters_with_dots_are_spoken(letter: str) -> None:
     """espeak-ng writes out of bounds after some hundred of these."""
     text = (letter * 2_500)[:5_000]
     assert phonemize(text, ENGLISH)
+
+
+def test_the_first_sentence_comes_with_the_others_unread() -> None:
+    first, others = phonemize_first("... Hello. How are you? Well.", ENGLISH)
+    assert first == phonemize("Hello.", ENGLISH)
+    assert others == ["How are you?", "Well."]
+    assert phonemize_sentences(others, ENGLISH) == phonemize("How are you? Well.", ENGLISH)
+
+
+def test_a_long_first_sentence_begins_with_a_short_part() -> None:
+    parts, _ = phonemize_first("bananas " * 40 + "apples. Hello.", ENGLISH)
+    assert len(parts[0].ids) <= 160 < len(parts[1].ids)
+    assert [part.ends for part in parts] == [*[False] * (len(parts) - 1), True]
+    symbols = [symbol for part in parts for symbol in part.ids[2:-1]]
+    assert symbols == [symbol for ids in _said("bananas " * 40 + "apples.") for symbol in ids[2:-1]]
