@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from frontend.processes.gather import gather_or_cancel
+from frontend.processes.gather import gather_or_cancel, in_order
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 3])
@@ -61,3 +61,51 @@ async def test_calls_that_wait_are_cancelled_without_a_start() -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
+
+
+async def _after(turns: int, result: int) -> int:
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    return result
+
+
+async def test_results_come_in_their_turn_while_later_calls_go_on() -> None:
+    slow = asyncio.Event()
+    ended: list[int] = []
+
+    async def last() -> int:
+        await slow.wait()
+        return 2
+
+    calls = [_after(9, 0), _after(1, 1), last()]
+    async with in_order(calls, lambda: 3, lambda: ended.append(1)) as results:
+        assert [await anext(results), await anext(results)] == [0, 1]
+        assert not ended
+        slow.set()
+        assert await anext(results) == 2
+    assert ended == [1]
+
+
+async def test_an_error_is_raised_instead_of_the_next_result_and_cancels_the_other_calls() -> None:
+    async def fails() -> int:
+        raise LookupError("gone")
+
+    first = asyncio.Event()
+    async with in_order([first.wait(), fails(), asyncio.sleep(60)], lambda: 3) as results:
+        with pytest.raises(LookupError, match="gone"):
+            await anext(results)
+
+
+async def test_calls_end_with_the_block() -> None:
+    begun: list[int] = []
+
+    async def call() -> None:
+        begun.append(1)
+        await asyncio.Event().wait()
+
+    async with in_order([call() for _ in range(3)], lambda: 2) as results:
+        waiting = asyncio.ensure_future(anext(results))
+        await asyncio.sleep(0.01)
+        waiting.cancel()
+    # The third never had its turn.
+    assert begun == [1, 1]
