@@ -19,7 +19,7 @@ from frontend.config.settings import Settings
 from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
-from frontend.operations.transcription.pipeline import Abilities
+from frontend.operations.transcription.abilities import Abilities
 
 _PROBLEMS = 2  # exit status
 # Errors that the readers of a model's files raise for missing or damaged files.

@@ -1,6 +1,7 @@
 """The OpenAPI description of transcription."""
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import TRANSCRIPT_STREAMING
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -71,17 +72,24 @@ def _multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
-# The verbose schema comes first: a client that takes the first match would lose fields with the other one.
-_ANSWER = {
-    "content": {
-        "application/json": {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}},
-        "text/plain": {"schema": {"type": "string"}},
-    }
+_TEXT = {"schema": {"type": "string"}}
+_STREAM = {
+    "type": "boolean",
+    "default": False,
+    "description": "Send the text in parts, as server-sent events; needs `response_format` json or text.",
 }
+
+
+def _answer(served: Served) -> Schema:
+    # The verbose schema comes first: a client that takes the first match would lose fields with the other one.
+    json = {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}}
+    streamed = {"text/event-stream": _TEXT} if TRANSCRIPT_STREAMING in served.extensions else {}
+    return {"content": {"application/json": json, "text/plain": _TEXT, **streamed}}
 
 
 def _form(served: Served) -> Schema:
     models = list(served.model_names(TRANSCRIPTIONS))
+    streams = {"stream": _STREAM} if TRANSCRIPT_STREAMING in served.extensions else {}
     return request_object(
         {
             "file": _FILE,
@@ -99,6 +107,7 @@ def _form(served: Served) -> Schema:
                 "items": one_of(protocol.GRANULARITIES),
                 "description": "Needs response_format=verbose_json. Brackets are optional.",
             },
+            **streams,
             **ignored(parameters.ignored(TRANSCRIPTIONS, served)),
         },
         "file",
@@ -109,7 +118,7 @@ def describe(served: Served) -> OpenApiFragment:
     return OpenApiFragment(
         {
             "/v1/audio/transcriptions": post(
-                "createTranscription", "Speech to text", _multipart(_form(served)), _ANSWER
+                "createTranscription", "Speech to text", _multipart(_form(served)), _answer(served)
             ),
             "/api/v1/audio/transcribe": post(
                 "transcribe",

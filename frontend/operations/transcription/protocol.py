@@ -3,22 +3,26 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import TRANSCRIPT_STREAMING
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.catalogue.parameters import FILE, GRANULARITY
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.form import Form, Shape
+from frontend.http.rendering import render_event
 from frontend.operations.transcription.languages import CODES, iso_code
 from frontend.processes.shared_memory import SharedBytes
 
 LARGEST_FILE = 25 * 1024 * 1024  # bytes
 MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
+# The formats that a stream of events can have.
+STREAMED = ("json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
 # The most characters of an unknown language that the error repeats.
@@ -49,6 +53,7 @@ class TranscriptionRequest:
     temperature: float = 0.0
     words: bool = False
     segments: bool = False
+    stream: bool = False
 
 
 @dataclass(frozen=True)
@@ -130,6 +135,18 @@ def parse_language(value: str | None) -> str:
     return iso_code(code)
 
 
+def parse_stream(fields: Sequence[tuple[str, str]], served: Served) -> bool:
+    """Whether events are asked for; without the extension, they are refused."""
+    values = [value.lower() for name, value in fields if name == "stream"]
+    if TRANSCRIPT_STREAMING not in served.extensions:
+        if any(value not in _OFF for value in values):
+            raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
+        return False
+    if any(value not in _OFF and value not in _BOOLEANS for value in values):
+        raise InvalidRequest("stream must be true or false", param="stream")
+    return any(value not in _OFF for value in values)
+
+
 def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
     """The file part. Raises ``InvalidRequest`` if it is missing or empty."""
     if file is None:
@@ -141,8 +158,7 @@ def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
 
 def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     """Parse the developer endpoint's form."""
-    if any(name == "stream" and value.lower() not in _OFF for name, value in form.fields):
-        raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
+    stream = parse_stream(form.fields, served)
     ignored = parameters.ignored(TRANSCRIPTIONS, served)
     scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in ignored])
     model = fields.model(scalars, served.model_names(TRANSCRIPTIONS))
@@ -152,6 +168,8 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
             raise InvalidRequest(f"{_IN_BRACKETS} must be word or segment", param=_IN_BRACKETS)
     if granularities and response_format != "verbose_json":
         raise InvalidRequest(f"{_IN_BRACKETS} needs response_format=verbose_json", param=_IN_BRACKETS)
+    if stream and response_format not in STREAMED:
+        raise InvalidRequest(f"stream=true needs response_format={' or '.join(STREAMED)}", param="response_format")
     prompt = fields.text(scalars, "prompt") or ""
     if len(prompt) > LONGEST_PROMPT:
         raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param="prompt")
@@ -163,6 +181,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
         response_format=response_format,
         temperature=parse_temperature(fields.text(scalars, "temperature")),
         words="word" in granularities,
+        stream=stream,
     )
 
 
@@ -197,6 +216,15 @@ def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[
     if answer.words is not None:
         verbose["words"] = answer.words
     return verbose
+
+
+async def render_events(deltas: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
+    """OpenAI's events: one for each part of the text, and one with the whole text at the end."""
+    text = ""
+    async for delta in deltas:
+        text += delta
+        yield render_event({"type": "transcript.text.delta", "delta": delta})
+    yield render_event({"type": "transcript.text.done", "text": text})
 
 
 def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any]:
