@@ -49,7 +49,7 @@ class Assembly:
             spoken[0] = replace(spoken[0], word=f" {spoken[0].word}")
         confidence = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
         text = ""
-        for group in _sentences(spoken, language):
+        for group in sentences(spoken, language):
             sentence = "".join(word.word for word in group)
             self._segments.append(Segment(len(self._segments), group[0].start, group[-1].end, sentence, *confidence))
             text += sentence
@@ -84,7 +84,8 @@ def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
     return words
 
 
-def _sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:
+def sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:
+    """Cut words where a sentence ends, and before long pauses."""
     start = 0
     for end, (word, following) in enumerate(pairwise(words), 1):
         if _ends(word, following, language):

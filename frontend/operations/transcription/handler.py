@@ -6,13 +6,14 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, TRANSCRIPTION, UNBILLED_WORK
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, THREADS, TRANSCRIPTION, UNBILLED_WORK
 from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
 from frontend.http.rendering import EVENTS, JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
+from frontend.operations.transcription.subtitles import FORMATS
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _Parses = Callable[[Form, Served], TranscriptionRequest]
@@ -32,7 +33,12 @@ async def _transcript(request: web.Request, shape: Shape, parses: _Parses, rende
                 body: bytes | AsyncGenerator[bytes, None] = protocol.render_events(deltas)
             else:
                 answer, bill = await pipeline.run(parsed, context, reserve, memory)
-                head, body = _rendered(renders(answer, parsed))
+                if subtitles := FORMATS.get(parsed.response_format):
+                    head = {"Content-Type": subtitles[0]}
+                    # Hours of words would block the event loop.
+                    body = (await app[THREADS].run(context, subtitles[1], answer)).encode()
+                else:
+                    head, body = _rendered(renders(answer, parsed))
         return await deliver(request, head, body, bill)
 
 

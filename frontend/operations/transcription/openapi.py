@@ -1,7 +1,7 @@
 """The OpenAPI description of transcription."""
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import TRANSCRIPT_STREAMING
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -72,7 +72,6 @@ def _multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
-_TEXT = {"schema": {"type": "string"}}
 _STREAM = {
     "type": "boolean",
     "default": False,
@@ -83,8 +82,12 @@ _STREAM = {
 def _answer(served: Served) -> Schema:
     # The verbose schema comes first: a client that takes the first match would lose fields with the other one.
     json = {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}}
-    streamed = {"text/event-stream": _TEXT} if TRANSCRIPT_STREAMING in served.extensions else {}
-    return {"content": {"application/json": json, "text/plain": _TEXT, **streamed}}
+    kinds = ["text/plain"]
+    if TRANSCRIPT_STREAMING in served.extensions:
+        kinds.append("text/event-stream")
+    if SUBTITLES in served.extensions:
+        kinds += ["application/x-subrip", "text/vtt"]
+    return {"content": {"application/json": json, **{kind: {"schema": {"type": "string"}} for kind in kinds}}}
 
 
 def _form(served: Served) -> Schema:
@@ -100,7 +103,7 @@ def _form(served: Served) -> Schema:
                 "maxLength": protocol.LONGEST_PROMPT,
                 "description": "Text that helps with names and special words.",
             },
-            "response_format": one_of(protocol.FORMATS, default="json"),
+            "response_format": one_of(protocol.formats(served), default="json"),
             "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
             "timestamp_granularities[]": {
                 "type": "array",

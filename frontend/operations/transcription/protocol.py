@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import TRANSCRIPT_STREAMING
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.catalogue.parameters import FILE, GRANULARITY
 from frontend.errors import InvalidRequest
@@ -21,6 +21,7 @@ from frontend.processes.shared_memory import SharedBytes
 LARGEST_FILE = 25 * 1024 * 1024  # bytes
 MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
+SRT, VTT = "srt", "vtt"
 # The formats that a stream of events can have.
 STREAMED = ("json", "text")
 GRANULARITIES = ("word", "segment")
@@ -95,6 +96,11 @@ def openai_form(served: Served) -> Shape:
     return Shape(FILE, (*texts, *parameters.ignored(TRANSCRIPTIONS, served)), LARGEST_FILE)
 
 
+def formats(served: Served) -> tuple[str, ...]:
+    """The values of ``response_format``."""
+    return (*FORMATS, SRT, VTT) if SUBTITLES in served.extensions else FORMATS
+
+
 def _scalars(texts: Sequence[tuple[str, str]]) -> dict[str, str]:
     """Text fields by name, each given once."""
     scalars: dict[str, str] = {}
@@ -162,7 +168,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     ignored = parameters.ignored(TRANSCRIPTIONS, served)
     scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in ignored])
     model = fields.model(scalars, served.model_names(TRANSCRIPTIONS))
-    response_format = fields.choice(scalars, "response_format", FORMATS, "json")
+    response_format = fields.choice(scalars, "response_format", formats(served), "json")
     for granularity in granularities:
         if granularity not in GRANULARITIES:
             raise InvalidRequest(f"{_IN_BRACKETS} must be word or segment", param=_IN_BRACKETS)
@@ -180,7 +186,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
         prompt=prompt,
         response_format=response_format,
         temperature=parse_temperature(fields.text(scalars, "temperature")),
-        words="word" in granularities,
+        words="word" in granularities or response_format in (SRT, VTT),
         stream=stream,
     )
 
