@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from frontend.catalogue.extensions import TRANSLATIONS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 
 # Kinds of authentication, by their names in the OpenAPI document.
@@ -18,18 +19,20 @@ AUTH: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path with its own rate limit: ``requests`` per minute by default."""
+    """A path and its rate limit, ``requests`` per minute by default. Some belong to an ``extension``."""
 
     path: str
     operation: str
     limit: str
     requests: int
+    extension: str = ""
 
 
 ENDPOINTS = (
     Endpoint("/v1/chat/completions", CHAT, "chat", 60),
     Endpoint("/v1/responses", CHAT, "responses", 60),
     Endpoint("/v1/audio/transcriptions", TRANSCRIPTIONS, "transcriptions", 30),
+    Endpoint("/v1/audio/translations", TRANSCRIPTIONS, "transcriptions", 30, TRANSLATIONS),
     Endpoint("/v1/audio/speech", SPEECH, "speech", 120),
     Endpoint("/v1/embeddings", EMBEDDINGS, "embeddings", 120),
     Endpoint("/v1/rerank", RERANK, "rerank", 120),

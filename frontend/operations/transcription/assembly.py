@@ -43,7 +43,7 @@ class Assembly:
     def add(self, window: SpokenWindow, arrays: Arrays) -> str:
         """Add the answer to the next window. Return what it adds to the text, which may be nothing."""
         spoken = _words(window, arrays)
-        language = arrays["language"].item().decode()
+        language = self._request.language_of_text or arrays["language"].item().decode()
         self._seconds[language] += window.end - window.start
         if spoken and self._segments and language not in _UNSPACED and not spoken[0].word.startswith(" "):
             spoken[0] = replace(spoken[0], word=f" {spoken[0].word}")
@@ -68,7 +68,7 @@ class Assembly:
         """The transcript of a file of ``duration`` seconds, after all its windows."""
         return Transcription(
             text=self._text,
-            language=self._request.language or iso_code(self._seconds.most_common(1)[0][0]),
+            language=self._request.language_of_text or iso_code(self._seconds.most_common(1)[0][0]),
             duration=duration,
             segments=self._segments,
             words=self._words if self._request.words else None,

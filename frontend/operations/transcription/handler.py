@@ -1,4 +1,4 @@
-"""POST /v1/audio/transcriptions and /api/v1/audio/transcribe."""
+"""POST /v1/audio/transcriptions, /v1/audio/translations and /api/v1/audio/transcribe."""
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AsyncExitStack
@@ -13,6 +13,7 @@ from frontend.http.form import Form, Shape, read_form
 from frontend.http.rendering import EVENTS, JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
+from frontend.operations.transcription.rendering import render_events, render_mobile, render_openai
 from frontend.operations.transcription.subtitles import FORMATS
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
@@ -30,7 +31,7 @@ async def _transcript(request: web.Request, shape: Shape, parses: _Parses, rende
             head: Mapping[str, str] = EVENTS
             if parsed.stream:
                 deltas, bill = await streaming.enter_async_context(pipeline.stream(parsed, context, reserve, memory))
-                body: bytes | AsyncGenerator[bytes, None] = protocol.render_events(deltas)
+                body: bytes | AsyncGenerator[bytes, None] = render_events(deltas)
             else:
                 answer, bill = await pipeline.run(parsed, context, reserve, memory)
                 if subtitles := FORMATS.get(parsed.response_format):
@@ -48,12 +49,20 @@ def _rendered(answer: dict[str, Any] | str) -> tuple[Mapping[str, str], bytes]:
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
     shape = protocol.openai_form(request.app[SETTINGS].served)
-    return await _transcript(request, shape, protocol.parse_openai, protocol.render_openai)
+    return await _transcript(request, shape, protocol.parse_openai, render_openai)
+
+
+async def translate(request: web.Request) -> web.StreamResponse:
+    """Transcription into English text."""
+    shape = protocol.translation_form(request.app[SETTINGS].served)
+    return await _transcript(request, shape, protocol.parse_translation, render_openai)
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     """Transcription for the mobile API."""
-    return await _transcript(request, protocol.MOBILE_FORM, protocol.parse_mobile, protocol.render_mobile)
+    return await _transcript(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
 
 
+# Only if a model translates.
+TRANSLATIONS = web.post("/v1/audio/translations", translate)
 ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]

@@ -37,6 +37,8 @@ from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
+# An optional input: only what is to be translated has it.
+TRANSLATE = "translate"
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 # The most memory that the words of a window take.
 _TRANSCRIPT_BYTES = 64 * 1024
@@ -70,7 +72,7 @@ class TranscriptionPipeline:
             heard = await self._recording(request, context, memory, timer)
             if not heard.prepared.windows:
                 words: list[Word] | None = [] if request.words else None
-                return Transcription("", request.language, heard.prepared.duration, (), words), None
+                return Transcription("", request.language_of_text, heard.prepared.duration, (), words), None
             async with reserve(request.model, heard.milliseconds) as bill:
                 answers = await gather_or_cancel(self._calls(heard, context), lambda: self._at_once(heard.model))
                 # Hours of words would block the event loop.
@@ -229,9 +231,12 @@ def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
 def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
     """The model's inputs for a window of ``samples``, with the request's options."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
-    return {
+    inputs: dict[str, NDArray[Any]] = {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
         "language": text_tensor(token_code(request.language)),
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
     }
+    if request.translate:
+        inputs[TRANSLATE] = np.array([[True]])
+    return inputs
