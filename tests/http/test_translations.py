@@ -40,10 +40,12 @@ async def test_a_translation_asks_the_model_for_one(client: Client, triton: Fake
     assert (inputs["prompt"][0, 0].decode(), inputs["temperature"][0, 0]) == ("Grüezi", 0.5)
 
 
-async def test_a_transcription_asks_for_none(client: Client, triton: FakeTriton) -> None:
-    """So that it works with models that were exported before there were translations."""
-    await transcribe(client, WAV, model="stt-1-hd")
-    assert "translate" not in triton.calls[0][1]
+async def test_only_a_model_that_translates_has_an_input_for_it(client: Client, triton: FakeTriton) -> None:
+    for model in ("stt-1", "stt-1-hd"):
+        await transcribe(client, WAV, model=model)
+    (_, fast), (_, exact) = triton.calls
+    assert "translate" not in fast
+    assert exact["translate"].tolist() == [[False]]
 
 
 async def test_a_verbose_translation_is_english(client: Client, triton: FakeTriton) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -37,7 +38,7 @@ from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
-# An optional input: only what is to be translated has it.
+# An optional input. Triton batches only requests with the same inputs, so all requests to a model have it or none.
 TRANSLATE = "translate"
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 # The most memory that the words of a window take.
@@ -59,6 +60,7 @@ class TranscriptionPipeline:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unbilled = unbilled
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
+        self._translators = {self._models[model] for model in settings.served.translators().values()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
         for model, abilities in self._abilities.items():
             # Work is counted in seconds of audio.
@@ -182,7 +184,8 @@ class TranscriptionPipeline:
         window: SpokenWindow,
         context: RequestContext,
     ) -> Arrays:
-        inputs, cost = lambda: window_inputs(request, samples, window), self._abilities[model].window_seconds
+        translates, cost = model in self._translators, self._abilities[model].window_seconds
+        inputs = partial(window_inputs, request, samples, window, translates=translates)
         arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], context, cost)
         if len({arrays[name].size for name in WORDS}) > 1:
             raise bad_answer(model, f"{WORDS} differ in length")
@@ -228,8 +231,10 @@ def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
     )
 
 
-def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
-    """The model's inputs for a window of ``samples``, with the request's options."""
+def window_inputs(
+    request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, *, translates: bool
+) -> dict[str, NDArray[Any]]:
+    """The inputs of a model, which may be one that ``translates``, for a window of ``samples``."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
     inputs: dict[str, NDArray[Any]] = {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
@@ -237,6 +242,6 @@ def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: S
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
     }
-    if request.translate:
-        inputs[TRANSLATE] = np.array([[True]])
+    if translates:
+        inputs[TRANSLATE] = np.array([[request.translate]])
     return inputs
