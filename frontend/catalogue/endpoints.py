@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from frontend.catalogue.extensions import TRANSLATIONS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 
 # Kinds of authentication, by their names in the OpenAPI document.
@@ -19,30 +18,31 @@ AUTH: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path and its rate limit, ``requests`` per minute by default. Some belong to an ``extension``."""
+    """A path with its own rate limit: ``requests`` per minute by default."""
 
     path: str
     operation: str
     limit: str
     requests: int
-    extension: str = ""
 
 
 ENDPOINTS = (
     Endpoint("/v1/chat/completions", CHAT, "chat", 60),
     Endpoint("/v1/responses", CHAT, "responses", 60),
     Endpoint("/v1/audio/transcriptions", TRANSCRIPTIONS, "transcriptions", 30),
-    Endpoint("/v1/audio/translations", TRANSCRIPTIONS, "transcriptions", 30, TRANSLATIONS),
     Endpoint("/v1/audio/speech", SPEECH, "speech", 120),
     Endpoint("/v1/embeddings", EMBEDDINGS, "embeddings", 120),
     Endpoint("/v1/rerank", RERANK, "rerank", 120),
     Endpoint("/api/v1/audio/transcribe", TRANSCRIPTIONS, "mobile_transcribe", 30),
     Endpoint("/api/v1/audio/synthesize", SPEECH, "mobile_synthesize", 60),
 )
+# Paths that exist only with an extension. Each has the operation and the rate limit of an endpoint.
+EXTENDED: Mapping[str, str] = {"/v1/audio/translations": "/v1/audio/transcriptions"}
+_OWN: Mapping[str, Endpoint] = {endpoint.path: endpoint for endpoint in ENDPOINTS}
+_BY_PATH: Mapping[str, Endpoint] = {**_OWN, **{path: _OWN[own] for path, own in EXTENDED.items()}}
 # Requests per minute, by limit.
 LIMITS: Mapping[str, int] = {endpoint.limit: endpoint.requests for endpoint in ENDPOINTS}
-LIMIT_OF_PATH: Mapping[str, str] = {endpoint.path: endpoint.limit for endpoint in ENDPOINTS}
-_OPERATIONS: Mapping[str, str] = {endpoint.path: endpoint.operation for endpoint in ENDPOINTS}
+LIMIT_OF_PATH: Mapping[str, str] = {path: endpoint.limit for path, endpoint in _BY_PATH.items()}
 
 
 def auth_of(path: str) -> str | None:
@@ -52,4 +52,4 @@ def auth_of(path: str) -> str | None:
 
 def operation_of(path: str) -> str:
     """The operation of a path; ``other`` for pages and unknown paths."""
-    return _OPERATIONS.get(path, "other")
+    return _BY_PATH[path].operation if path in _BY_PATH else "other"

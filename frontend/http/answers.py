@@ -10,7 +10,7 @@ from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
-from frontend.http.connection import has_disconnected
+from frontend.http.connection import break_off, has_disconnected
 from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
 
@@ -78,11 +78,11 @@ async def deliver(
                 if bill is not None:
                     bill.charge()
                 await answer.write_eof(last)
-        except BaseException:
-            if bill is not None and begun and (has_disconnected(request) or deadline.expired()):
+        except BaseException as error:
+            left = has_disconnected(request) or deadline.expired()
+            if bill is not None and begun and left:
                 bill.charge()
-            if request.transport is not None:
-                request.transport.abort()
+            break_off(request, failed=isinstance(error, Exception) and not left)
             raise
     return answer
 

@@ -56,6 +56,14 @@ def has_disconnected(request: web.BaseRequest) -> bool:
     return not ending and (transport is None or transport.is_closing())
 
 
+def break_off(request: web.BaseRequest, *, failed: bool) -> None:
+    """Abort the connection within an answer. If the server has ``failed``, the caller has not disconnected."""
+    if failed and isinstance(request.protocol, Connection):
+        request.protocol.ending = True
+    if request.transport is not None:
+        request.transport.abort()
+
+
 def ends_connection(request: web.BaseRequest) -> bool:
     """Whether the next answer is the last of its connection."""
     return isinstance(request.protocol, Connection) and request.protocol.is_answered_last()

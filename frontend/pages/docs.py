@@ -64,7 +64,7 @@ def _limits(settings: Settings) -> str:
     rows = [
         (f"`POST {endpoint.path}`", f"{settings.limits[endpoint.limit]}")
         for endpoint in ENDPOINTS
-        if endpoint.operation in settings.operations and endpoint.extension in ("", *settings.served.extensions)
+        if endpoint.operation in settings.operations
     ]
     return _table(["endpoint", "requests per minute"], rows)
 

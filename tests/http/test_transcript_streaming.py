@@ -153,8 +153,9 @@ async def test_a_caller_that_disconnects_after_the_first_part_pays(
 
 @APART
 async def test_a_failure_after_the_first_part_breaks_off_and_is_free(
-    client: Client, settings: Settings, triton: FakeTriton
+    client: Client, settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
+    caplog.set_level(logging.INFO, "quartet")
     going = _hold_the_second(triton)
     response = await transcribe(client, LONG, stream="true")
     await _next(response)
@@ -162,4 +163,6 @@ async def test_a_failure_after_the_first_part_breaks_off_and_is_free(
     going.set()
     with pytest.raises(aiohttp.ClientError):
         await _events(response)
+    await until(lambda: logged(caplog))
+    assert [line["status"] for line in logged(caplog)] == [500]
     assert await charges(client, settings) == []

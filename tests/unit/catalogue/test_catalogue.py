@@ -16,7 +16,7 @@ from tests.conftest import ROOT
 
 
 def test_every_path_that_works_for_a_caller_is_an_endpoint() -> None:
-    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1", extensions="all"))
+    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1"))
     paths = {
         route.resource.canonical
         for route in app.router.routes()
