@@ -80,10 +80,13 @@ class Served:
         """Parse ``all``, or names with commas. ``added`` voices come after those of the catalogue.
 
         Raises ``ValueError`` for an unknown name.
+        Without a model that translates, translations are not an extension of the deployment.
         """
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         chosen = _named(named, models)
         speaks = any(model.operation == SPEECH for model in chosen)
+        if not any(model.translates for model in chosen):
+            extensions -= {TRANSLATIONS}
         spoken = _named({**VOICES, **{voice.name: voice for voice in added}}, voices) if speaks else []
         return cls(tuple(chosen), tuple(spoken), aliases or Aliases(), extensions)
 
@@ -102,8 +105,8 @@ class Served:
 
     def translators(self) -> dict[str, str]:
         """The model of each name that callers can use for translations; empty without the extension."""
-        named = self.model_names(TRANSCRIPTIONS) if TRANSLATIONS in self.extensions else {}
-        return {name: model for name, model in named.items() if MODELS[model].translates}
+        named = self.model_names(TRANSCRIPTIONS).items() if TRANSLATIONS in self.extensions else ()
+        return {name: model for name, model in named if MODELS[model].translates}
 
     def voice_names(self) -> dict[str, str]:
         """The voice of each name that callers can use."""
