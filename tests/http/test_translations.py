@@ -7,6 +7,7 @@ import numpy as np
 import openai
 import pytest
 from aiohttp import FormData
+from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.catalogue.aliases import Aliases
 from frontend.config.settings import Settings
@@ -92,6 +93,14 @@ async def test_the_client_of_openai_translates(client: Client) -> None:
         with pytest.deprecated_call():
             heard = await caller.audio.translations.create(model="whisper-1", file=("a.wav", WAV))
     assert heard.text == "hello there"
+
+
+async def test_the_openapi_document_has_the_path(client: Client) -> None:
+    document = await (await client.get("/openapi.json")).json()
+    OpenAPIV31SpecValidator(document).validate()
+    form = document["paths"][TRANSLATE]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]["properties"]
+    assert form["model"]["enum"] == ["stt-1-hd", "whisper-1"]
+    assert form["response_format"]["enum"] == ["json", "verbose_json", "text", "srt", "vtt"]
 
 
 @APART

@@ -1,12 +1,19 @@
-"""What a Whisper model can do, as its export says."""
+"""What a Whisper model can do, as its export and its configuration say."""
 
 import json
 from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
+
 from frontend.audio.prepare import WindowRules
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
+
+# The optional input for translations.
+TRANSLATE = "translate"
 
 
 @dataclass(frozen=True)
@@ -30,3 +37,11 @@ class Abilities:
             speech_probability=settings.speech_probability,
             window_seconds=self.window_seconds,
         )
+
+
+def check_translation(repository: Path, model: str) -> None:
+    """Raise ``SettingsError`` if a Triton model has no input for translations."""
+    path = repository / model / "config.pbtxt"
+    config = text_format.Parse(path.read_text(encoding="utf-8"), ModelConfig())
+    if TRANSLATE not in (tensor.name for tensor in config.input):
+        raise SettingsError(f"QUARTET_EXTENSIONS: translations: {path} has no input {TRANSLATE!r}: export again")

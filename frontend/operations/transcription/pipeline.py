@@ -27,7 +27,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
-from frontend.operations.transcription.abilities import Abilities
+from frontend.operations.transcription.abilities import TRANSLATE, Abilities, check_translation
 from frontend.operations.transcription.assembly import WORDS, Assembly, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
@@ -38,8 +38,6 @@ from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
-# An optional input. Triton batches only requests with the same inputs, so all requests to a model have it or none.
-TRANSLATE = "translate"
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 # The most memory that the words of a window take.
 _TRANSCRIPT_BYTES = 64 * 1024
@@ -62,6 +60,8 @@ class TranscriptionPipeline:
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
         self._translators = {self._models[model] for model in settings.served.translators().values()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
+        for model in self._translators:
+            check_translation(settings.model_repository, model)
         for model, abilities in self._abilities.items():
             # Work is counted in seconds of audio.
             dispatcher.register_model(model, Work(abilities.window_seconds))
@@ -242,6 +242,7 @@ def window_inputs(
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
     }
+    # Triton batches only requests with the same inputs, so all requests to a model have it or none.
     if translates:
         inputs[TRANSLATE] = np.array([[request.translate]])
     return inputs
