@@ -79,8 +79,7 @@ class Served:
     ) -> "Served":
         """Parse ``all``, or names with commas. ``added`` voices come after those of the catalogue.
 
-        Raises ``ValueError`` for an unknown name.
-        Without a model that translates, translations are not an extension of the deployment.
+        Without a model that translates, no deployment has translations. Raises ``ValueError`` for an unknown name.
         """
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         chosen = _named(named, models)
