@@ -72,15 +72,19 @@ async def in_order(
 ) -> AsyncIterator[AsyncIterator[T]]:
     """Run calls in parallel within the block, as ``gather_or_cancel`` does, and yield each result in its turn.
 
-    The calls go on while nobody asks for a result; ``ended`` is called after the last one. The first error cancels the
-    others, and is raised instead of the next result.
+    The first call runs alone, so that its result comes soon. The calls go on while nobody asks for a result; ``ended``
+    is called after the last one. The first error cancels the others, and is raised instead of the next result.
     """
-    gate = _Gate(at_once)
+    gate = _Gate(lambda: at_once() if begun else 1)
+    begun = False
     failures: list[BaseException] = []
 
     async def admitted(call: Coroutine[Any, Any, T]) -> T:
+        nonlocal begun
         async with gate.admit():
-            return await call
+            result = await call
+            begun = True
+            return result
 
     def note(task: asyncio.Task[T]) -> None:
         going.discard(task)

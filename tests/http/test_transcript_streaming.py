@@ -69,24 +69,6 @@ async def test_a_part_is_sent_while_later_windows_are_transcribed(client: Client
     ]
 
 
-async def test_parts_come_in_the_order_of_the_file(client: Client, triton: FakeTriton) -> None:
-    said, first = iter((b" later", b" first")), asyncio.Event()
-
-    def spoil(arrays: Any) -> Any:
-        return {**arrays, "word_text": np.array([[next(said), b" part"]], np.object_)}
-
-    async def wait() -> None:
-        # The second window is answered before the first.
-        if len(triton.calls) == 1:
-            await first.wait()
-        else:
-            asyncio.get_running_loop().call_later(0.01, first.set)
-
-    triton.wait, triton.spoil = wait, spoil
-    *_, done = await _events(await transcribe(client, LONG, stream="true"))
-    assert done["text"] == "first part later part"
-
-
 @pytest.mark.parametrize("fields", [{}, {"response_format": "text"}, {"response_format": "json"}])
 async def test_the_parts_make_the_text_of_the_whole_answer(client: Client, fields: dict[str, str]) -> None:
     *parts, done = await _events(await transcribe(client, LONG, stream="true", **fields))
