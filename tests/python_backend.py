@@ -35,8 +35,8 @@ class Response:
         return list(tensor.values[0].tolist())
 
 
-def install_fake(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str], Tensor]) -> None:
-    """Let models import the fake module; ``tensor_of`` returns an input of a request by name."""
+def install_fake(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str], Tensor | None]) -> None:
+    """Let models import the fake module; ``tensor_of`` returns an input of a request by name, None if it lacks one."""
     module = ModuleType("triton_python_backend_utils")
     triton: Any = module
     triton.Tensor, triton.InferenceResponse, triton.TritonError = Tensor, Response, TritonError

@@ -39,7 +39,11 @@ ENDPOINTS = (
     Endpoint("/api/v1/audio/synthesize", SPEECH, "mobile_synthesize", 60),
 )
 # Paths that exist only with an extension. Each has the operation and the rate limit of an endpoint.
-EXTENDED: Mapping[str, str] = {"/v2/rerank": "/v1/rerank", "/rerank": "/v1/rerank"}
+EXTENDED: Mapping[str, str] = {
+    "/v1/audio/translations": "/v1/audio/transcriptions",
+    "/v2/rerank": "/v1/rerank",
+    "/rerank": "/v1/rerank",
+}
 _OWN: Mapping[str, Endpoint] = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _BY_PATH: Mapping[str, Endpoint] = {**_OWN, **{path: _OWN[own] for path, own in EXTENDED.items()}}
 # Requests per minute, by limit.

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from frontend.catalogue.aliases import Aliases
-from frontend.catalogue.extensions import SPEECH_FORMATS
+from frontend.catalogue.extensions import SPEECH_FORMATS, TRANSLATIONS
 from frontend.catalogue.prices import MICRO, Price
 from frontend.catalogue.voices import AUDIO_FORMATS, DEFAULTS_BY_LANGUAGE, MORE_AUDIO_FORMATS, VOICES, Voice
 
@@ -26,7 +26,8 @@ _Item = TypeVar("_Item")
 class Model:
     """``micro_chf`` is the price per unit of the operation. For speech, each voice has its own ``triton_model``.
 
-    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers.
+    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers. A model that
+    ``translates`` was trained to write in English what is said in another language.
     """
 
     id: str
@@ -35,6 +36,7 @@ class Model:
     triton_model: str = ""
     max_tokens: int = 0
     width: int = 0
+    translates: bool = False
 
     @property
     def price(self) -> Price:
@@ -46,7 +48,7 @@ MODELS: Mapping[str, Model] = {
     model.id: model
     for model in (
         Model("stt-1", TRANSCRIPTIONS, 6_000, "whisper_turbo"),
-        Model("stt-1-hd", TRANSCRIPTIONS, 6_000, "whisper_large_v3"),
+        Model("stt-1-hd", TRANSCRIPTIONS, 6_000, "whisper_large_v3", translates=True),
         Model("tts-1", SPEECH, 5 * MICRO),
         Model("tts-1-hd", SPEECH, 5 * MICRO),
         Model("embed-m3", EMBEDDINGS, triton_model="m3_embedder", max_tokens=8192, width=1024),
@@ -77,11 +79,13 @@ class Served:
     ) -> "Served":
         """Parse ``all``, or names with commas. ``added`` voices come after those of the catalogue.
 
-        Raises ``ValueError`` for an unknown name.
+        Without a model that translates, no deployment has translations. Raises ``ValueError`` for an unknown name.
         """
         named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
         chosen = _named(named, models)
         speaks = any(model.operation == SPEECH for model in chosen)
+        if not any(model.translates for model in chosen):
+            extensions -= {TRANSLATIONS}
         spoken = _named({**VOICES, **{voice.name: voice for voice in added}}, voices) if speaks else []
         return cls(tuple(chosen), tuple(spoken), aliases or Aliases(), extensions)
 
@@ -97,6 +101,11 @@ class Served:
     def model_names(self, operation: str | None = None) -> dict[str, str]:
         """The model of each name that callers can use; ids come first, then aliases."""
         return _with_others(self.ids(operation), self.aliases.models)
+
+    def translators(self) -> dict[str, str]:
+        """The model of each name that callers can use for translations; empty without the extension."""
+        named = self.model_names(TRANSCRIPTIONS).items() if TRANSLATIONS in self.extensions else ()
+        return {name: model for name, model in named if MODELS[model].translates}
 
     def voice_names(self) -> dict[str, str]:
         """The voice of each name that callers can use."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from frontend.access.jwks import Jwks, is_address
 from frontend.catalogue.exports import read_export, read_exports
-from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Model
+from frontend.catalogue.models import EMBEDDINGS, MODELS, RERANK, SPEECH, TRANSCRIPTIONS, Model
 from frontend.commands.reach import reach
 from frontend.commands.tables import columns
 from frontend.config.reading import SettingsError
@@ -19,7 +19,7 @@ from frontend.config.settings import Settings
 from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
 from frontend.operations.speech.voices import PiperVoice
-from frontend.operations.transcription.pipeline import Abilities
+from frontend.operations.transcription.abilities import Abilities, check_translation
 
 _PROBLEMS = 2  # exit status
 # Errors that the readers of a model's files raise for missing or damaged files.
@@ -106,6 +106,10 @@ def _models(settings: Settings) -> Iterator[str]:
         (model.triton_model, partial(_READERS[model.operation], repository, model))
         for model in settings.served.models
         if model.operation != SPEECH
+    ]
+    readers += [
+        (name, partial(check_translation, repository, name))
+        for name in {MODELS[model].triton_model for model in settings.served.translators().values()}
     ]
     for name, read in readers:
         if failed := read_export(repository, name).failed:

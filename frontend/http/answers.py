@@ -79,11 +79,11 @@ async def deliver(
                 if bill is not None:
                     bill.charge()
                 await answer.write_eof(last)
-        except BaseException:
-            if bill is not None and begun and (has_disconnected(request) or deadline.expired()):
+        except BaseException as error:
+            left = has_disconnected(request) or deadline.expired()
+            if bill is not None and begun and left:
                 bill.charge()
-            if request.transport is not None:
-                request.transport.abort()
+            break_off(request, failed=isinstance(error, Exception) and not left)
             raise
     return answer
 

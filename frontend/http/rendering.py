@@ -12,10 +12,16 @@ from frontend.errors import ApiError
 # Value of the ``Server`` header. It does not disclose the framework or its version.
 SERVER = "quartet"
 JSON: Mapping[str, str] = {"Content-Type": "application/json"}
+EVENTS: Mapping[str, str] = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
 
 def render_json(value: Any) -> bytes:
     return orjson.dumps(value, option=orjson.OPT_SERIALIZE_NUMPY)
+
+
+def render_event(value: Any) -> bytes:
+    """A server-sent event."""
+    return b"data: %b\n\n" % render_json(value)
 
 
 def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] | None = None) -> web.Response:

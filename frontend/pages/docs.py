@@ -10,7 +10,7 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
-from frontend.catalogue.extensions import SPEECH_SPEED
+from frontend.catalogue.extensions import SPEECH_SPEED, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.parameters import PARAMETERS, ignored, meant, without_spellings
 from frontend.catalogue.prices import to_chf
@@ -19,7 +19,7 @@ from frontend.errors import ApiError, InsufficientQuota
 from frontend.operations.embeddings.protocol import MOST_INPUTS
 from frontend.operations.rerank.protocol import MOST_DOCUMENTS
 from frontend.operations.speech.protocol import LONGEST_INPUT
-from frontend.operations.transcription.protocol import LONGEST_PROMPT
+from frontend.operations.transcription.protocol import LONGEST_PROMPT, formats
 from frontend.pages.openapi import MEANINGS
 from frontend.pages.static_files import STATIC, file_routes, page_response, page_route, read_page
 
@@ -70,6 +70,16 @@ def _unlisted(settings: Settings) -> str:
     return ", ".join(f"`{name}`" for name in _OF_OPENAI if name not in own)
 
 
+def _transcript_formats(settings: Settings) -> str:
+    """The formats of transcripts, and those of OpenAI that are missing."""
+    *names, last = (f"`{name}`" for name in formats(settings.served))
+    missing = [] if SUBTITLES in settings.served.extensions else ["`srt`", "`vtt`"]
+    if TRANSCRIPT_STREAMING not in settings.served.extensions:
+        missing.append("stream")
+    lacks = f"; no {' or '.join(filter(None, (', '.join(missing[:-1]), missing[-1])))}" if missing else ""
+    return f"{', '.join(names)} or {last}{lacks}"
+
+
 def _limits(settings: Settings) -> str:
     rows = [
         (f"`POST {endpoint.path}`", f"{settings.limits[endpoint.limit]}")
@@ -98,8 +108,11 @@ def guide(settings: Settings) -> str:
         "unlisted": _unlisted(settings),
         "audio_formats": " or ".join(", ".join(f"`{name}`" for name in settings.served.audio_formats).rsplit(", ", 1)),
         "speed": "1" if SPEECH_SPEED in settings.served.extensions else "ignored",
+        "transcript_formats": _transcript_formats(settings),
+        "other_apis": "images" if TRANSLATIONS in settings.served.extensions else "translation, images",
         "speech_format": settings.aliases.speech_format or "wav",
         "errors": _errors(),
+        "translators": ", ".join(f"`{name}`" for name in settings.served.translators()),
         "longest_input": f"{LONGEST_INPUT:,}",
         "longest_prompt": f"{LONGEST_PROMPT:,}",
         "most_inputs": f"{MOST_INPUTS}",

@@ -5,6 +5,7 @@ from aiohttp import web
 from frontend.catalogue.extensions import VOICE_LIST
 from frontend.config.settings import Settings
 from frontend.operations.speech.handler import NAMES, SAMPLE
+from frontend.operations.transcription.handler import TRANSLATIONS
 from frontend.pages import dashboard, docs, health, metrics, models, openapi, site, usage_report
 from frontend.pages.admin import keys, orgs, reports
 
@@ -29,4 +30,6 @@ def routes(settings: Settings) -> list[web.RouteDef]:
     if settings.served.voices:
         listed = VOICE_LIST in settings.served.extensions
         enabled += [NAMES] * bool(listed or settings.aliases) + [SAMPLE] * listed
+    if settings.served.translators():
+        enabled.append(TRANSLATIONS)
     return [*enabled, *(route for each in pages for route in each.ROUTES)]

@@ -81,3 +81,53 @@ async def take_in_order(calls: Iterable[Coroutine[Any, Any, T]], ahead: int) -> 
             running.extend(asyncio.create_task(call) for call in islice(waiting, 1))
     finally:
         await cancel_all(running)
+
+
+@asynccontextmanager
+async def in_order(
+    calls: Iterable[Coroutine[Any, Any, T]], at_once: Callable[[], float], ended: Callable[[], None] = lambda: None
+) -> AsyncIterator[AsyncIterator[T]]:
+    """Run calls in parallel within the block, as ``gather_or_cancel`` does, and yield each result in its turn.
+
+    The first call runs alone, so that its result comes soon. The calls go on while nobody asks for a result; ``ended``
+    is called after the last one. The first error cancels the others, and is raised instead of the next result.
+    """
+    gate = _Gate(lambda: at_once() if begun else 1)
+    begun = False
+    failures: list[BaseException] = []
+
+    async def admitted(call: Coroutine[Any, Any, T]) -> T:
+        nonlocal begun
+        async with gate.admit():
+            result = await call
+            begun = True
+            return result
+
+    def note(task: asyncio.Task[T]) -> None:
+        going.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            failures.append(error)
+            for other in going:
+                other.cancel()
+        if not going:
+            ended()
+
+    async def results() -> AsyncIterator[T]:
+        for task in tasks:
+            await asyncio.wait([task])
+            if failures:
+                raise failures[0]
+            yield task.result()
+
+    coroutines = list(calls)
+    tasks = [asyncio.create_task(admitted(call)) for call in coroutines]
+    going = set(tasks)
+    for task in tasks:
+        task.add_done_callback(note)
+    try:
+        yield results()
+    finally:
+        await cancel_all(tasks)
+        for call in coroutines:
+            # A call that was cancelled while it waited has never begun.
+            call.close()

@@ -14,6 +14,7 @@ from frontend.operations.embeddings import pipeline as embeddings
 from frontend.operations.rerank import pipeline as rerank
 from frontend.operations.speech import pipeline as speech
 from frontend.operations.transcription import pipeline as transcription
+from frontend.operations.transcription.abilities import TRANSLATE
 from frontend.text import tokens
 from tests.conftest import ROOT
 
@@ -62,7 +63,9 @@ def test_the_text_models_take_and_give_what_the_pipelines_say(name: str, output:
 
 @pytest.mark.parametrize("name", ["whisper_turbo", "whisper_large_v3"])
 def test_whisper_takes_what_the_pipeline_says(name: str) -> None:
-    assert tuple(tensor.name for tensor in _config(name).input) == transcription.INPUTS
+    inputs = _config(name).input
+    assert tuple(tensor.name for tensor in inputs if not tensor.optional) == transcription.INPUTS
+    assert [tensor.name for tensor in inputs if tensor.optional] == [TRANSLATE]
 
 
 @pytest.mark.parametrize("name", PIPER)

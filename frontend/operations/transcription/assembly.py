@@ -23,30 +23,56 @@ _UNSPACED = frozenset({"zh", "ja", "th", "lo", "my", "yue", "bo", "km"})
 
 
 def assemble(prepared: Prepared, answers: Sequence[Arrays], request: TranscriptionRequest) -> Transcription:
-    """The transcript of a file. Times count from its start, ids over the whole file."""
-    segments: list[Segment] = []
-    words: list[Word] = []
-    text = ""
-    seconds: Counter[str] = Counter()
+    """The transcript of a file."""
+    assembly = Assembly(request)
     for window, arrays in zip(prepared.windows, answers, strict=True):
+        assembly.add(window, arrays)
+    return assembly.finish(prepared.duration)
+
+
+class Assembly:
+    """The transcript of a file as far as its windows are added. Times count from the file's start, ids from 0."""
+
+    def __init__(self, request: TranscriptionRequest) -> None:
+        self._request = request
+        self._text = self._blanks = ""
+        self._segments: list[Segment] = []
+        self._words: list[Word] = []
+        self._seconds: Counter[str] = Counter()
+
+    def add(self, window: SpokenWindow, arrays: Arrays) -> str:
+        """Add the answer to the next window. Return what it adds to the text, which may be nothing."""
         spoken = _words(window, arrays)
-        language = arrays["language"].item().decode()
-        seconds[language] += window.end - window.start
-        if spoken and text and language not in _UNSPACED and not spoken[0].word.startswith(" "):
+        language = self._request.language_of_text or arrays["language"].item().decode()
+        self._seconds[language] += window.end - window.start
+        if spoken and self._segments and language not in _UNSPACED and not spoken[0].word.startswith(" "):
             spoken[0] = replace(spoken[0], word=f" {spoken[0].word}")
         confidence = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
-        for group in _sentences(spoken, language):
+        text = ""
+        for group in sentences(spoken, language):
             sentence = "".join(word.word for word in group)
-            segments.append(Segment(len(segments), group[0].start, group[-1].end, sentence, *confidence))
+            self._segments.append(Segment(len(self._segments), group[0].start, group[-1].end, sentence, *confidence))
             text += sentence
-        words += spoken
-    return Transcription(
-        text=text.strip(),
-        language=request.language or iso_code(seconds.most_common(1)[0][0]),
-        duration=prepared.duration,
-        segments=segments,
-        words=words if request.words else None,
-    )
+        self._words += spoken
+        return self._append(text)
+
+    def _append(self, text: str) -> str:
+        """Append to the text, which has no blanks at its ends: blanks at the end so far wait for what follows."""
+        text = self._blanks + text if self._text else text.lstrip()
+        added = text.rstrip()
+        self._blanks = text[len(added) :]
+        self._text += added
+        return added
+
+    def finish(self, duration: float) -> Transcription:
+        """The transcript of a file of ``duration`` seconds, after all its windows."""
+        return Transcription(
+            text=self._text,
+            language=self._request.language_of_text or iso_code(self._seconds.most_common(1)[0][0]),
+            duration=duration,
+            segments=self._segments,
+            words=self._words if self._request.words else None,
+        )
 
 
 def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
@@ -58,7 +84,8 @@ def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
     return words
 
 
-def _sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:
+def sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:
+    """Cut words where a sentence ends, and before long pauses."""
     start = 0
     for end, (word, following) in enumerate(pairwise(words), 1):
         if _ends(word, following, language):

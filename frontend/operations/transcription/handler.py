@@ -1,45 +1,68 @@
-"""POST /v1/audio/transcriptions and /api/v1/audio/transcribe."""
+"""POST /v1/audio/transcriptions, /v1/audio/translations and /api/v1/audio/transcribe."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AsyncExitStack
 from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, TRANSCRIPTION, UNBILLED_WORK
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, THREADS, TRANSCRIPTION, UNBILLED_WORK
 from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
-from frontend.http.rendering import JSON, render_json
+from frontend.http.rendering import EVENTS, JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
-from frontend.usage.bill import Bill
+from frontend.operations.transcription.rendering import render_events, render_mobile, render_openai
+from frontend.operations.transcription.subtitles import FORMATS
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _Parses = Callable[[Form, Served], TranscriptionRequest]
 _Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
 
 
-async def _transcript(
-    request: web.Request, shape: Shape, parses: _Parses, renders: _Renders
-) -> tuple[Mapping[str, str], bytes, Bill | None]:
+async def _transcript(request: web.Request, shape: Shape, parses: _Parses, renders: _Renders) -> web.StreamResponse:
     app, context, memory = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
-    async with app[UNBILLED_WORK].paced(context.key):
-        form = await read_form(request, app[SETTINGS], memory, shape)
-        parsed = parses(form, app[SETTINGS].served)
-        answer, bill = await app[TRANSCRIPTION].run(parsed, context, request[BILLING].reserve, memory)
-    rendered = renders(answer, parsed)
-    return (_TEXT, rendered.encode(), bill) if isinstance(rendered, str) else (JSON, render_json(rendered), bill)
+    pipeline, reserve = app[TRANSCRIPTION], request[BILLING].reserve
+    async with AsyncExitStack() as streaming:
+        async with app[UNBILLED_WORK].paced(context.key):
+            form = await read_form(request, app[SETTINGS], memory, shape)
+            parsed = parses(form, app[SETTINGS].served)
+            head: Mapping[str, str] = EVENTS
+            if parsed.stream:
+                deltas, bill = await streaming.enter_async_context(pipeline.stream(parsed, context, reserve, memory))
+                body: bytes | AsyncGenerator[bytes, None] = render_events(deltas)
+            else:
+                answer, bill = await pipeline.run(parsed, context, reserve, memory)
+                if subtitles := FORMATS.get(parsed.response_format):
+                    head = {"Content-Type": subtitles[0]}
+                    # Hours of words would block the event loop.
+                    body = (await app[THREADS].run(context, subtitles[1], answer)).encode()
+                else:
+                    head, body = _rendered(renders(answer, parsed))
+        return await deliver(request, head, body, bill)
+
+
+def _rendered(answer: dict[str, Any] | str) -> tuple[Mapping[str, str], bytes]:
+    return (_TEXT, answer.encode()) if isinstance(answer, str) else (JSON, render_json(answer))
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
     shape = protocol.openai_form(request.app[SETTINGS].served)
-    return await deliver(request, *await _transcript(request, shape, protocol.parse_openai, protocol.render_openai))
+    return await _transcript(request, shape, protocol.parse_openai, render_openai)
+
+
+async def translate(request: web.Request) -> web.StreamResponse:
+    """Transcription into English text."""
+    shape = protocol.translation_form(request.app[SETTINGS].served)
+    return await _transcript(request, shape, protocol.parse_translation, render_openai)
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     """Transcription for the mobile API."""
-    shape = protocol.MOBILE_FORM
-    return await deliver(request, *await _transcript(request, shape, protocol.parse_mobile, protocol.render_mobile))
+    return await _transcript(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
 
 
+# Only if a model translates.
+TRANSLATIONS = web.post("/v1/audio/translations", translate)
 ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]

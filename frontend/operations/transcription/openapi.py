@@ -1,6 +1,9 @@
 """The OpenAPI description of transcription."""
 
+from collections.abc import Sequence
+
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -29,55 +32,79 @@ _SECONDS = {"type": "number", "description": "Seconds from the start of the audi
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
 _SEGMENTS = {"type": "array", "items": reference("Segment")}
 
-_SCHEMAS: Schema = {
-    "Transcription": answer_object({"text": {"type": "string"}}),
-    "VerboseTranscription": answer_object(
-        {
-            "task": one_of(["transcribe"]),
-            "language": {"type": "string"},
-            "duration": {"type": "number", "minimum": 0, "description": "Seconds of audio."},
-            "text": {"type": "string"},
-            "segments": _SEGMENTS,
-            "words": {"type": "array", "items": reference("Word")},
-        },
-        "words",
-    ),
-    "Segment": answer_object(
-        {
-            "id": {"type": "integer", "minimum": 0},
-            "start": _SECONDS,
-            "end": _SECONDS,
-            "text": {"type": "string"},
-            "avg_logprob": {"type": "number"},
-            "no_speech_prob": _PROBABILITY,
-        }
-    ),
-    "Word": answer_object(
-        {"start": _SECONDS, "end": _SECONDS, "word": {"type": "string"}, "probability": _PROBABILITY}
-    ),
-    "MobileTranscription": answer_object(
-        {
-            "text": {"type": "string"},
-            "language": {"type": "string"},
-            "duration_seconds": {"type": "number", "minimum": 0},
-            "model": {"type": "string"},
-            "segments": _SEGMENTS,
-        }
-    ),
-}
+
+def _schemas(tasks: Sequence[str]) -> Schema:
+    return {
+        "Transcription": answer_object({"text": {"type": "string"}}),
+        "VerboseTranscription": answer_object(
+            {
+                "task": one_of(tasks),
+                "language": {"type": "string"},
+                "duration": {"type": "number", "minimum": 0, "description": "Seconds of audio."},
+                "text": {"type": "string"},
+                "segments": _SEGMENTS,
+                "words": {"type": "array", "items": reference("Word")},
+            },
+            "words",
+        ),
+        "Segment": answer_object(
+            {
+                "id": {"type": "integer", "minimum": 0},
+                "start": _SECONDS,
+                "end": _SECONDS,
+                "text": {"type": "string"},
+                "avg_logprob": {"type": "number"},
+                "no_speech_prob": _PROBABILITY,
+            }
+        ),
+        "Word": answer_object(
+            {"start": _SECONDS, "end": _SECONDS, "word": {"type": "string"}, "probability": _PROBABILITY}
+        ),
+        "MobileTranscription": answer_object(
+            {
+                "text": {"type": "string"},
+                "language": {"type": "string"},
+                "duration_seconds": {"type": "number", "minimum": 0},
+                "model": {"type": "string"},
+                "segments": _SEGMENTS,
+            }
+        ),
+    }
 
 
 def _multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
-# The verbose schema comes first: a client that takes the first match would lose fields with the other one.
-_ANSWER = {
-    "content": {
-        "application/json": {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}},
-        "text/plain": {"schema": {"type": "string"}},
-    }
+_STREAM = {
+    "type": "boolean",
+    "default": False,
+    "description": "Send the text in parts, as server-sent events; needs `response_format` json or text.",
 }
+
+
+def _answer(served: Served, *, streams: bool) -> Schema:
+    # The verbose schema comes first: a client that takes the first match would lose fields with the other one.
+    json = {"schema": {"oneOf": [reference("VerboseTranscription"), reference("Transcription")]}}
+    kinds = ["text/plain"]
+    if streams:
+        kinds.append("text/event-stream")
+    if SUBTITLES in served.extensions:
+        kinds += ["application/x-subrip", "text/vtt"]
+    return {"content": {"application/json": json, **{kind: {"schema": {"type": "string"}} for kind in kinds}}}
+
+
+def _options(served: Served) -> Schema:
+    """The parameters that translations have too."""
+    return {
+        "prompt": {
+            "type": "string",
+            "maxLength": protocol.LONGEST_PROMPT,
+            "description": "Text that helps with names and special words.",
+        },
+        "response_format": one_of(protocol.formats(served), default="json"),
+        "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+    }
 
 
 def _form(served: Served) -> Schema:
@@ -87,30 +114,44 @@ def _form(served: Served) -> Schema:
             "file": _FILE,
             "model": one_of(models, default=models[0]),
             "language": _LANGUAGE,
-            "prompt": {
-                "type": "string",
-                "maxLength": protocol.LONGEST_PROMPT,
-                "description": "Text that helps with names and special words.",
-            },
-            "response_format": one_of(protocol.FORMATS, default="json"),
-            "temperature": {"type": "number", "minimum": 0, "maximum": 1, "default": 0},
+            **_options(served),
             "timestamp_granularities[]": {
                 "type": "array",
                 "items": one_of(protocol.GRANULARITIES),
                 "description": "Needs response_format=verbose_json. Brackets are optional.",
             },
+            **({"stream": _STREAM} if TRANSCRIPT_STREAMING in served.extensions else {}),
             **ignored(parameters.ignored(TRANSCRIPTIONS, served)),
         },
         "file",
     )
 
 
+def _translation(served: Served) -> Schema:
+    """The path for translations; none if no model translates."""
+    if not (models := list(served.translators())):
+        return {}
+    form = request_object(
+        {
+            "file": _FILE,
+            "model": one_of(models, default=models[0]),
+            **_options(served),
+            **ignored(parameters.ignored(TRANSCRIPTIONS, served)),
+        },
+        "file",
+    )
+    path = post("createTranslation", "Speech to English text", _multipart(form), _answer(served, streams=False))
+    return {"/v1/audio/translations": path}
+
+
 def describe(served: Served) -> OpenApiFragment:
+    translation, streams = _translation(served), TRANSCRIPT_STREAMING in served.extensions
     return OpenApiFragment(
         {
             "/v1/audio/transcriptions": post(
-                "createTranscription", "Speech to text", _multipart(_form(served)), _ANSWER
+                "createTranscription", "Speech to text", _multipart(_form(served)), _answer(served, streams=streams)
             ),
+            **translation,
             "/api/v1/audio/transcribe": post(
                 "transcribe",
                 "Speech to text, for mobile apps",
@@ -118,5 +159,5 @@ def describe(served: Served) -> OpenApiFragment:
                 json_content(reference("MobileTranscription")),
             ),
         },
-        _SCHEMAS,
+        _schemas(["transcribe", "translate"] if translation else ["transcribe"]),
     )

@@ -1,9 +1,9 @@
 """File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
-import json
-from collections.abc import Set
+from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,10 +27,11 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
-from frontend.operations.transcription.assembly import WORDS, assemble
+from frontend.operations.transcription.abilities import TRANSLATE, Abilities, check_translation
+from frontend.operations.transcription.assembly import WORDS, Assembly, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
-from frontend.processes.gather import gather_or_cancel
+from frontend.processes.gather import gather_or_cancel, in_order
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
@@ -38,30 +39,9 @@ from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
+# The most memory that the words of a window take.
+_TRANSCRIPT_BYTES = 64 * 1024
 _NOT_DECODED = "the audio could not be decoded"
-
-
-@dataclass(frozen=True)
-class Abilities:
-    """A Whisper model's window in seconds, to which shorter ones are padded, and its languages."""
-
-    window_seconds: float
-    languages: Set[str] = frozenset()
-
-    @classmethod
-    def of(cls, repository: Path, model: str) -> "Abilities":
-        """Read the abilities from the exported model."""
-        path = repository / model / "1" / "whisper" / "quartet.json"
-        settings = json.loads(path.read_text(encoding="utf-8"))
-        return cls(float(settings["window_seconds"]), settings["languages"].keys())
-
-    def rules(self, settings: Settings) -> WindowRules:
-        """The rules for reading a file."""
-        return WindowRules(
-            silence_dbfs=settings.silence_dbfs,
-            speech_probability=settings.speech_probability,
-            window_seconds=self.window_seconds,
-        )
 
 
 class TranscriptionPipeline:
@@ -78,7 +58,10 @@ class TranscriptionPipeline:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
         self._unbilled = unbilled
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
+        self._translators = {self._models[model] for model in settings.served.translators().values()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
+        for model in self._translators:
+            check_translation(settings.model_repository, model)
         for model, abilities in self._abilities.items():
             # Work is counted in seconds of audio.
             dispatcher.register_model(model, Work(abilities.window_seconds))
@@ -87,45 +70,72 @@ class TranscriptionPipeline:
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[Transcription, Bill | None]:
         """The transcript and its bill. A file without speech is empty, free and never reaches Triton."""
+        with self._unbilled.work(context.key) as timer:
+            heard = await self._recording(request, context, memory, timer)
+            if not heard.prepared.windows:
+                words: list[Word] | None = [] if request.words else None
+                return Transcription("", request.language_of_text, heard.prepared.duration, (), words), None
+            async with reserve(request.model, heard.milliseconds) as bill:
+                answers = await gather_or_cancel(self._calls(heard, context), lambda: self._at_once(heard.model))
+                # Hours of words would block the event loop.
+                transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
+            timer.paid()
+            return transcription, bill
+
+    @asynccontextmanager
+    async def stream(
+        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
+    ) -> AsyncIterator[tuple[AsyncIterator[str], Bill | None]]:
+        """The text, part by part, and its bill. The first part is there when the block begins.
+
+        The windows of the file do not wait for whoever reads the text. After the last one, their audio is freed.
+        """
+        async with AsyncExitStack() as running:
+            with self._unbilled.work(context.key) as timer:
+                heard = await self._recording(request, context, memory, timer)
+                windows, bill = heard.prepared.windows, None
+
+                def ended() -> None:
+                    memory.closing.close()
+                    memory.resize(_TRANSCRIPT_BYTES * len(windows))
+
+                if windows:
+                    bill = await running.enter_async_context(reserve(request.model, heard.milliseconds))
+                calls = in_order(self._calls(heard, context), lambda: self._at_once(heard.model), ended)
+                parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
+                first = await anext(parts, "")
+                if windows:
+                    timer.paid()
+            yield _chained(first, parts), bill
+
+    async def _recording(
+        self, request: TranscriptionRequest, context: RequestContext, memory: MemoryReservation, timer: WorkTimer
+    ) -> "_Recording":
+        """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
         code = token_code(request.language)
         if code and code not in self._abilities[model].languages:
             raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
         # Do not decode if the model is unavailable.
         self._dispatcher.queue(model).refuse_away(context)
-        with self._unbilled.work(context.key) as timer:
-            return await self._transcribed(request, model, context, reserve, memory, timer)
-
-    async def _transcribed(
-        self,
-        request: TranscriptionRequest,
-        model: str,
-        context: RequestContext,
-        reserve: Reserves,
-        memory: MemoryReservation,
-        timer: WorkTimer,
-    ) -> tuple[Transcription, Bill | None]:
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         memory.closing.callback(samples.close)
         rules = self._abilities[model].rules(self._settings)
         prepared = await self._prepare(request, samples, rules, context, timer)
-        words: list[Word] | None = [] if request.words else None
-        if not prepared.windows:
-            return Transcription("", request.language, prepared.duration, (), words), None
-        samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
-        memory.add(samples.size)
-        context.extend(self._settings.audio_second_seconds * prepared.duration)
-        work = len(prepared.windows) * self._abilities[model].window_seconds
-        self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
-        async with reserve(request.model, round(prepared.duration * 1000)) as bill:
-            # Short recordings go before the windows of long ones, which run several in parallel.
-            window_context = replace(context, rank=int(len(prepared.windows) > 1))
-            calls = (self._window(model, request, samples, window, window_context) for window in prepared.windows)
-            answers = await gather_or_cancel(calls, lambda: self._at_once(model))
-            # Hours of words would block the event loop.
-            transcription = await self._threads.run(context, assemble, prepared, answers, request)
-        timer.paid()
-        return transcription, bill
+        if prepared.windows:
+            samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
+            memory.add(samples.size)
+            context.extend(self._settings.audio_second_seconds * prepared.duration)
+            work = len(prepared.windows) * self._abilities[model].window_seconds
+            self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
+        return _Recording(request, model, samples, prepared)
+
+    def _calls(self, heard: "_Recording", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
+        """A call for each window."""
+        windows = heard.prepared.windows
+        # Short recordings go before the windows of long ones, which run several in parallel.
+        window_context = replace(context, rank=int(len(windows) > 1))
+        return (self._window(heard.model, heard.request, heard.samples, window, window_context) for window in windows)
 
     def _at_once(self, model: str) -> int:
         """How many windows of a long recording may run now."""
@@ -174,7 +184,8 @@ class TranscriptionPipeline:
         window: SpokenWindow,
         context: RequestContext,
     ) -> Arrays:
-        inputs, cost = lambda: window_inputs(request, samples, window), self._abilities[model].window_seconds
+        translates, cost = model in self._translators, self._abilities[model].window_seconds
+        inputs = partial(window_inputs, request, samples, window, translates=translates)
         arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], context, cost)
         if len({arrays[name].size for name in WORDS}) > 1:
             raise bad_answer(model, f"{WORDS} differ in length")
@@ -183,18 +194,55 @@ class TranscriptionPipeline:
         return arrays
 
 
+@dataclass(frozen=True)
+class _Recording:
+    """A decoded file, for the Triton model that transcribes it."""
+
+    request: TranscriptionRequest
+    model: str
+    samples: SharedBytes
+    prepared: Prepared
+
+    @property
+    def milliseconds(self) -> int:
+        """What is charged."""
+        return round(self.prepared.duration * 1000)
+
+
+async def _parts(
+    assembly: Assembly, windows: Sequence[SpokenWindow], answers: AsyncIterator[Arrays]
+) -> AsyncIterator[str]:
+    """What each window adds to the text, if anything."""
+    for window in windows:
+        if part := assembly.add(window, await anext(answers)):
+            yield part
+
+
+async def _chained(first: str, parts: AsyncIterator[str]) -> AsyncIterator[str]:
+    if first:
+        yield first
+    async for part in parts:
+        yield part
+
+
 def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
     return UnsupportedMedia(
         f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param=param
     )
 
 
-def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
-    """The model's inputs for a window of ``samples``, with the request's options."""
+def window_inputs(
+    request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, *, translates: bool
+) -> dict[str, NDArray[Any]]:
+    """The inputs of a model, which may be one that ``translates``, for a window of ``samples``."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
-    return {
+    inputs: dict[str, NDArray[Any]] = {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
         "language": text_tensor(token_code(request.language)),
         "prompt": text_tensor(request.prompt),
         "temperature": np.array([[request.temperature]], np.float32),
     }
+    # Triton batches only requests with the same inputs, so all requests to a model have it or none.
+    if translates:
+        inputs[TRANSLATE] = np.array([[request.translate]])
+    return inputs

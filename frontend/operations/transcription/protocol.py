@@ -3,11 +3,11 @@
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.catalogue.parameters import FILE, GRANULARITY
 from frontend.errors import InvalidRequest
@@ -19,6 +19,10 @@ from frontend.processes.shared_memory import SharedBytes
 LARGEST_FILE = 25 * 1024 * 1024  # bytes
 MOBILE_FILE = "audio"
 FORMATS = ("json", "verbose_json", "text")
+SRT, VTT = "srt", "vtt"
+_ENGLISH = "en"
+# The formats that a stream of events can have.
+STREAMED = ("json", "text")
 GRANULARITIES = ("word", "segment")
 LONGEST_PROMPT = 1024
 # The most characters of an unknown language that the error repeats.
@@ -26,6 +30,8 @@ _SHOWN = 40
 _IN_BRACKETS = f"{GRANULARITY}[]"
 _SPELLINGS = (GRANULARITY, _IN_BRACKETS)
 MOBILE_FORM = Shape(MOBILE_FILE, ("language", "with_segments"), LARGEST_FILE)
+# The text fields for translations.
+_TRANSLATED = ("model", "prompt", "response_format", "temperature")
 # Values of ``stream`` that ask for no events.
 _OFF = ("", "false", "0")
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -37,7 +43,7 @@ _DECIMAL = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+", re.A
 class TranscriptionRequest:
     """One file to transcribe. Empty ``language`` and ``prompt`` mean none; ``file_field`` names the file in errors.
 
-    ``segments`` is whether the mobile endpoint's answer has segments.
+    ``segments`` is whether the mobile endpoint's answer has segments, ``translate`` whether the text is to be English.
     """
 
     file: SharedBytes = field(repr=False)
@@ -49,6 +55,13 @@ class TranscriptionRequest:
     temperature: float = 0.0
     words: bool = False
     segments: bool = False
+    stream: bool = False
+    translate: bool = False
+
+    @property
+    def language_of_text(self) -> str:
+        """The language of the text, if the request tells it."""
+        return _ENGLISH if self.translate else self.language
 
 
 @dataclass(frozen=True)
@@ -88,6 +101,16 @@ def openai_form(served: Served) -> Shape:
     """The fields of the developer endpoint's form, including ignored ones."""
     texts = [name for name in parameters.meant(TRANSCRIPTIONS, served) if name != FILE]
     return Shape(FILE, (*texts, *parameters.ignored(TRANSCRIPTIONS, served)), LARGEST_FILE)
+
+
+def formats(served: Served) -> tuple[str, ...]:
+    """The values of ``response_format``."""
+    return (*FORMATS, SRT, VTT) if SUBTITLES in served.extensions else FORMATS
+
+
+def translation_form(served: Served) -> Shape:
+    """The fields of the form for translations, including ignored ones."""
+    return Shape(FILE, (*_TRANSLATED, *parameters.ignored(TRANSCRIPTIONS, served)), LARGEST_FILE)
 
 
 def _scalars(texts: Sequence[tuple[str, str]]) -> dict[str, str]:
@@ -130,6 +153,26 @@ def parse_language(value: str | None) -> str:
     return iso_code(code)
 
 
+def parse_stream(fields: Sequence[tuple[str, str]], served: Served) -> bool:
+    """Whether events are asked for; without the extension, they are refused."""
+    values = [value.lower() for name, value in fields if name == "stream"]
+    if TRANSCRIPT_STREAMING not in served.extensions:
+        if any(value not in _OFF for value in values):
+            raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
+        return False
+    if any(value not in _OFF and value not in _BOOLEANS for value in values):
+        raise InvalidRequest("stream must be true or false", param="stream")
+    return any(value not in _OFF for value in values)
+
+
+def parse_prompt(scalars: Mapping[str, str]) -> str:
+    """Text of a limited length; empty if absent."""
+    prompt = fields.text(scalars, "prompt") or ""
+    if len(prompt) > LONGEST_PROMPT:
+        raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param="prompt")
+    return prompt
+
+
 def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
     """The file part. Raises ``InvalidRequest`` if it is missing or empty."""
     if file is None:
@@ -141,28 +184,43 @@ def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
 
 def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     """Parse the developer endpoint's form."""
-    if any(name == "stream" and value.lower() not in _OFF for name, value in form.fields):
-        raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
+    stream = parse_stream(form.fields, served)
     ignored = parameters.ignored(TRANSCRIPTIONS, served)
     scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in ignored])
     model = fields.model(scalars, served.model_names(TRANSCRIPTIONS))
-    response_format = fields.choice(scalars, "response_format", FORMATS, "json")
+    response_format = fields.choice(scalars, "response_format", formats(served), "json")
     for granularity in granularities:
         if granularity not in GRANULARITIES:
             raise InvalidRequest(f"{_IN_BRACKETS} must be word or segment", param=_IN_BRACKETS)
     if granularities and response_format != "verbose_json":
         raise InvalidRequest(f"{_IN_BRACKETS} needs response_format=verbose_json", param=_IN_BRACKETS)
-    prompt = fields.text(scalars, "prompt") or ""
-    if len(prompt) > LONGEST_PROMPT:
-        raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param="prompt")
+    if stream and response_format not in STREAMED:
+        raise InvalidRequest(f"stream=true needs response_format={' or '.join(STREAMED)}", param="response_format")
     return TranscriptionRequest(
         file=check_file(form.file, FILE),
         model=model,
         language=parse_language(fields.text(scalars, "language")),
-        prompt=prompt,
+        prompt=parse_prompt(scalars),
         response_format=response_format,
         temperature=parse_temperature(fields.text(scalars, "temperature")),
-        words="word" in granularities,
+        words="word" in granularities or response_format in (SRT, VTT),
+        stream=stream,
+    )
+
+
+def parse_translation(form: Form, served: Served) -> TranscriptionRequest:
+    """Parse the form for translations."""
+    scalars = _scalars([pair for pair in form.fields if pair[0] in _TRANSLATED])
+    model = fields.model(scalars, served.translators())
+    response_format = fields.choice(scalars, "response_format", formats(served), "json")
+    return TranscriptionRequest(
+        file=check_file(form.file, FILE),
+        model=model,
+        prompt=parse_prompt(scalars),
+        response_format=response_format,
+        temperature=parse_temperature(fields.text(scalars, "temperature")),
+        words=response_format in (SRT, VTT),
+        translate=True,
     )
 
 
@@ -179,32 +237,3 @@ def parse_mobile(form: Form, served: Served) -> TranscriptionRequest:
         language=parse_language(fields.text(scalars, "language")),
         segments=_BOOLEANS[with_segments],
     )
-
-
-def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any] | str:
-    """A JSON value, or the plain text for ``response_format=text``."""
-    if request.response_format == "text":
-        return f"{answer.text}\n"
-    if request.response_format == "json":
-        return {"text": answer.text}
-    verbose: dict[str, Any] = {
-        "task": "transcribe",
-        "language": answer.language,
-        "duration": round(answer.duration, 3),
-        "text": answer.text,
-        "segments": answer.segments,
-    }
-    if answer.words is not None:
-        verbose["words"] = answer.words
-    return verbose
-
-
-def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any]:
-    """The mobile endpoint's JSON. The list of segments is empty unless requested."""
-    return {
-        "text": answer.text,
-        "language": answer.language,
-        "duration_seconds": round(answer.duration, 3),
-        "model": request.model,
-        "segments": answer.segments if request.segments else [],
-    }

@@ -23,11 +23,13 @@ def _scalar(request, name):
 
 
 def _window(request):
+    translate = pb_utils.get_input_tensor_by_name(request, "translate")
     return Window(
         audio=pb_utils.get_input_tensor_by_name(request, "audio").as_numpy().reshape(-1),
         language=_scalar(request, "language").decode(),
         prompt=_scalar(request, "prompt").decode(),
         temperature=float(_scalar(request, "temperature")),
+        translate=translate is not None and bool(translate.as_numpy().reshape(-1)[0]),
     )
 
 

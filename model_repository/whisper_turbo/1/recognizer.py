@@ -95,7 +95,7 @@ class Recognizer:
         in_languages = self._in_languages(self._encoded(windows))
         for job in (job for group in in_languages for job in group):
             earlier = self._tokens.earlier(job.window.prompt, self._context // 2)
-            job.prompt = earlier + self._tokens.task(job.language)
+            job.prompt = earlier + self._tokens.task(job.language, translate=job.window.translate)
         self._decode([job for group in in_languages for job in group], lambda job: job.window.sampling_temperature)
         jobs = [max(group, key=lambda job: job.logprob_with_language) for group in in_languages]
         for temperature in _FALLBACK_TEMPERATURES:
@@ -142,14 +142,17 @@ class Recognizer:
         return min(int(_LEAST_TOKENS + _TOKENS_PER_SECOND * seconds), self._context // 2, self._context - prompt)
 
     def _place_words(self, jobs: list[Job]) -> None:
-        for batch in self._batches(jobs, lambda job: job.language):
+        for batch in self._batches(jobs, lambda job: (job.language, job.window.translate)):
             windows, decoded = [job.encoded for job in batch], [job.best.decoded for job in batch]
-            task, seconds = self._tokens.task(batch[0].language), [job.seconds for job in batch]
+            task = self._tokens.task(batch[0].language, translate=batch[0].window.translate)
+            seconds = [job.seconds for job in batch]
             aligned = self._engine.align(windows, task, decoded, seconds)
             for job, timed in zip(batch, aligned, strict=True):
                 pieces = decode_pieces(job.best.decoded.tokens, self._tokens.decode)
-                job.words = place_words(pieces, timed.starts, timed.probabilities, job.language)
-                job.unheard = unheard(pieces, timed.starts, job.seconds, job.language)
+                job.words = place_words(pieces, timed.starts, timed.probabilities, job.language_of_words)
+                # A translation may have the words in another order than the speech, with gaps where nothing is missing.
+                if not job.window.translate:
+                    job.unheard = unheard(pieces, timed.starts, job.seconds, job.language)
 
     def _decode_gaps(self, jobs: Iterable[Job]) -> None:
         """Decode each stretch of speech without words again, and insert its words."""

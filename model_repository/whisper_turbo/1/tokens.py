@@ -17,7 +17,7 @@ class Tokens:
         self.end = self.id("<|endoftext|>")
         self._earlier = self.id("<|startofprev|>")
         self.no_speech = self._tokenizer.token_to_id("<|nospeech|>") or self.id("<|nocaptions|>")
-        self._task = [self.id("<|transcribe|>"), self.id("<|notimestamps|>")]
+        self._no_timestamps = self.id("<|notimestamps|>")
         self._codes: dict[int, str] = {token: code for code, token in settings["languages"].items()}
         self.languages = sorted(self._codes)
         self.suppressed: list[int] = settings["suppressed"]
@@ -33,9 +33,10 @@ class Tokens:
         """The language code of a token."""
         return self._codes[token]
 
-    def task(self, language: str) -> list[int]:
-        """The tokens before every transcript: start, language, task, no timestamps."""
-        return [self.start, self.id(f"<|{language}|>"), *self._task]
+    def task(self, language: str, *, translate: bool = False) -> list[int]:
+        """The tokens before every transcript: start, language of the speech, task, no timestamps."""
+        task = self.id("<|translate|>" if translate else "<|transcribe|>")
+        return [self.start, self.id(f"<|{language}|>"), task, self._no_timestamps]
 
     def earlier(self, text: str, most: int) -> list[int]:
         """The tokens of a context before the task: the last tokens of ``text``, at most ``most`` in all."""

@@ -18,12 +18,16 @@ _NO_SPEECH = 0.6
 
 @dataclass(frozen=True)
 class Window:
-    """One request: mono audio [samples] at 16 kHz, with options. An empty language is detected."""
+    """One request: mono audio [samples] at 16 kHz, with options. An empty language is detected.
+
+    ``translate`` is whether its words are to be English, whatever is spoken.
+    """
 
     audio: NDArray[np.float32]
     language: str = ""
     prompt: str = ""
     temperature: float = 0.0
+    translate: bool = False
 
     @property
     def sampling_temperature(self) -> float:
@@ -83,6 +87,10 @@ class Job:
     @property
     def seconds(self) -> float:
         return len(self.window.audio) / SAMPLE_RATE
+
+    @property
+    def language_of_words(self) -> str:
+        return "en" if self.window.translate else self.language
 
     @property
     def doubtful(self) -> bool:

@@ -87,6 +87,22 @@ def test_an_export_that_does_not_match_the_catalogue_is_reported(
     assert missing.startswith("QUARTET_MODEL_REPOSITORY: m3_reranker is not exported: ")
 
 
+@pytest.mark.parametrize(("extensions", "status"), [("", 0), ("translations", 2)])
+def test_only_translations_need_their_input(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, extensions: str, status: int
+) -> None:
+    name = "whisper_large_v3"
+    folder = tmp_path / name / "1" / "whisper"
+    folder.mkdir(parents=True)
+    shutil.copy(ROOT / "model_repository" / name / "1" / "whisper" / "quartet.json", folder)
+    (tmp_path / name / "config.pbtxt").write_text('input [ { name: "audio" } ]', encoding="utf-8")
+    monkeypatch.setenv("QUARTET_MODEL_REPOSITORY", str(tmp_path))
+    monkeypatch.setenv("QUARTET_MODELS", "stt-1-hd")
+    monkeypatch.setenv("QUARTET_EXTENSIONS", extensions)
+    first, *_ = terminal.type("check", status=status)
+    assert first.startswith("QUARTET_EXTENSIONS: translations: ") == bool(status)
+
+
 @pytest.fixture
 def embedder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     """A repository with only the embedder, and a setting that serves only that."""

@@ -21,7 +21,8 @@ from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.transcription import languages
-from frontend.operations.transcription.pipeline import Abilities, TranscriptionPipeline
+from frontend.operations.transcription.abilities import Abilities
+from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import Threads

@@ -26,13 +26,18 @@ OF_WORDS = ("word_start", "word_end", "word_text", "word_probability")
 class Request:
     text: str
     cancelled: bool = False
+    # None without the optional input.
+    translate: bool | None = None
 
-    def tensor(self, name: str) -> Tensor:
+    def tensor(self, name: str) -> Tensor | None:
+        if name == "translate" and self.translate is None:
+            return None
         values: dict[str, Any] = {
             "audio": np.full((1, len(self.text)), 0.5, np.float32),
             "language": np.array([[b"de"]], np.object_),
             "prompt": np.array([[self.text.encode()]], np.object_),
             "temperature": np.array([[0.25]], np.float32),
+            "translate": np.array([[self.translate]]),
         }
         return Tensor(name, values[name])
 
@@ -106,6 +111,12 @@ def test_a_request_is_a_window(model: Callable[..., Any]) -> None:
     ((window,),) = made._recognizer.batches
     assert (window.language, window.prompt, window.temperature) == ("de", "grüezi", 0.25)
     assert window.audio.tolist() == [0.5] * 6
+
+
+def test_a_request_may_ask_for_a_translation(model: Callable[..., Any]) -> None:
+    made = model()
+    made.execute([Request("one"), Request("two", translate=True), Request("three", translate=False)])
+    assert [window.translate for window in made._recognizer.batches[0]] == [False, True, False]
 
 
 @pytest.mark.parametrize(

@@ -186,6 +186,28 @@ def test_words_are_aligned_behind_the_task_of_their_language(scripted: ScriptedE
     assert scripted.aligned == [(english, ["en", "en"], [1.0, 1.5]), (german, ["de"], [1.0])]
 
 
+def test_windows_to_translate_are_decoded_together_with_others_and_aligned_apart(scripted: ScriptedEngine) -> None:
+    scripted.hear({"language": "de"}, {"language": "de", "translate": True})
+    tasks = [scripted.tokens.task("de"), scripted.tokens.task("de", translate=True)]
+    (call,) = scripted.calls
+    assert call.prompts == tasks
+    assert [task for task, _, _ in scripted.aligned] == tasks
+
+
+def test_a_translation_has_english_words_and_the_language_of_the_speech(scripted: ScriptedEngine) -> None:
+    # In Chinese, each character is a word.
+    scripted.answer = lambda window, language, temperature: Said("one two")
+    spoken, translated = scripted.hear({"language": "zh"}, {"language": "zh", "translate": True})
+    assert [word.text for word in translated.words] == [" one", " two"]
+    assert (spoken.language, translated.language) == ("zh", "zh")
+
+
+def test_a_gap_in_a_translation_is_not_decoded_again(scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said("One. Two", starts=[0.0, 0.5, 4.0, 4.5])
+    scripted.hear({"seconds": 5.0, "translate": True})
+    assert len(scripted.calls) == 1
+
+
 def test_words_have_the_times_and_probabilities_of_their_tokens(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: Said("one two", starts=[0.0, 0.5, 0.9])
     (transcript,) = scripted.hear({})
@@ -408,6 +430,14 @@ def test_a_prompt_says_how_a_word_is_written(
     without, with_prompt = (_text(transcript) for transcript in recognizer.transcribe(windows))
     assert word not in without
     assert word in with_prompt
+
+
+def test_a_person_is_transcribed_and_translated_in_one_batch(module: ModuleType, recognizer: Any) -> None:
+    recorded = recordings("it")[0]
+    windows = [module.Window(recorded.samples(), translate=translate) for translate in (False, True)]
+    spoken, english = recognizer.transcribe(windows)
+    assert _words(_text(spoken)) == _words(recorded.text)
+    assert {"sorry", "person"} <= {*_words(_text(english)).split()}
 
 
 @pytest.mark.parametrize(("silence", "second"), [(4, ["vm-nobox"]), (3, [])], ids=["between sentences", "at the end"])

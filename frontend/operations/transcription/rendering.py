@@ -1,0 +1,45 @@
+"""Transcripts as the bodies of answers."""
+
+from collections.abc import AsyncGenerator, AsyncIterator
+from typing import Any
+
+from frontend.http.rendering import render_event
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
+
+
+def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any] | str:
+    """A JSON value, or the plain text for ``response_format=text``."""
+    if request.response_format == "text":
+        return f"{answer.text}\n"
+    if request.response_format == "json":
+        return {"text": answer.text}
+    verbose: dict[str, Any] = {
+        "task": "translate" if request.translate else "transcribe",
+        "language": answer.language,
+        "duration": round(answer.duration, 3),
+        "text": answer.text,
+        "segments": answer.segments,
+    }
+    if answer.words is not None:
+        verbose["words"] = answer.words
+    return verbose
+
+
+async def render_events(deltas: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
+    """OpenAI's events: one for each part of the text, and one with the whole text at the end."""
+    text = ""
+    async for delta in deltas:
+        text += delta
+        yield render_event({"type": "transcript.text.delta", "delta": delta})
+    yield render_event({"type": "transcript.text.done", "text": text})
+
+
+def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any]:
+    """The mobile endpoint's JSON. The list of segments is empty unless requested."""
+    return {
+        "text": answer.text,
+        "language": answer.language,
+        "duration_seconds": round(answer.duration, 3),
+        "model": request.model,
+        "segments": answer.segments if request.segments else [],
+    }
