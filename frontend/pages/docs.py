@@ -65,9 +65,11 @@ def _ignored(settings: Settings) -> str:
 
 
 def _unlisted(settings: Settings) -> str:
-    """Parameters of OpenAI that no endpoint has."""
-    own = {name for operation in PARAMETERS for name in meant(operation, settings.served)}
-    return ", ".join(f"`{name}`" for name in _OF_OPENAI if name not in own)
+    """Parameters of OpenAI that every endpoint rejects."""
+    served = settings.served
+    known = {name for each in PARAMETERS for name in (*meant(each, served), *ignored(each, served))}
+    names = ", ".join(f"`{name}`" for name in _OF_OPENAI if name not in known)
+    return f", also for {names}" if names else ""
 
 
 def _transcript_formats(settings: Settings) -> str:
