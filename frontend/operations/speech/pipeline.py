@@ -179,21 +179,22 @@ class SpeechPipeline:
         yield last + render_done(len(request.text)) if request.stream_format == EVENTS else last
 
     async def _spoken(self, text: Speaking, timer: WorkTimer) -> AsyncGenerator[_Spoken, None]:
-        """The utterances in order. While the first one is spoken, the others begin."""
+        """The utterances in order. While the first one is spoken, the others get their phonemes."""
         alphabet = text.voice.alphabet
         parts, sentences = await self._phonemize(text, timer, phonemize_first, text.request.text, alphabet)
         if not parts:
             raise text.refusal("holds nothing that can be spoken")
-        async with aclosing(self._others(text, timer, parts[1:], sentences)) as others:
-            second, begun = asyncio.create_task(_next(others)), False
+        first, begun = asyncio.create_task(self._utterance(text, parts[0])), False
+        async with aclosing(self._others(text, timer, parts[1:], sentences, first)) as others:
+            second = asyncio.create_task(_next(others))
             try:
-                first = await self._utterance(text, parts[0])
+                spoken_first = await first
                 begun = True
-                yield first
+                yield spoken_first
                 if (spoken := await second) is not None:
                     yield spoken
             finally:
-                await cancel_all([second])
+                await cancel_all([first, second])
                 if begun:
                     # The first sound was charged, and with it all phonemes.
                     timer.paid()
@@ -201,11 +202,17 @@ class SpeechPipeline:
                 yield spoken
 
     async def _others(
-        self, text: Speaking, timer: WorkTimer, parts: list[Utterance], sentences: list[str]
+        self,
+        text: Speaking,
+        timer: WorkTimer,
+        parts: list[Utterance],
+        sentences: list[str],
+        first: asyncio.Task[_Spoken],
     ) -> AsyncGenerator[_Spoken, None]:
-        """The utterances after the first."""
+        """The utterances after the ``first``, which has the processors to itself: it plays while they are spoken."""
         if sentences:
             parts += await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
+        await asyncio.shield(first)
         # Within a key, what others wait to hear goes first.
         calls = (self._utterance(text, part, rank=1) for part in parts)
         async with aclosing(take_in_order(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
