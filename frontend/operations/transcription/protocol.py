@@ -153,10 +153,10 @@ def parse_language(value: str | None) -> str:
     return iso_code(code)
 
 
-def parse_stream(fields: Sequence[tuple[str, str]], served: Served) -> bool:
-    """Whether events are asked for; without the extension, they are refused."""
+def parse_stream(fields: Sequence[tuple[str, str]], *, allowed: bool) -> bool:
+    """Whether events are asked for. Raises ``InvalidRequest`` if they are not ``allowed``."""
     values = [value.lower() for name, value in fields if name == "stream"]
-    if TRANSCRIPT_STREAMING not in served.extensions:
+    if not allowed:
         if any(value not in _OFF for value in values):
             raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")
         return False
@@ -184,7 +184,7 @@ def check_file(file: SharedBytes | None, name: str) -> SharedBytes:
 
 def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     """Parse the developer endpoint's form."""
-    stream = parse_stream(form.fields, served)
+    stream = parse_stream(form.fields, allowed=TRANSCRIPT_STREAMING in served.extensions)
     ignored = parameters.ignored(TRANSCRIPTIONS, served)
     scalars, granularities = _collect([pair for pair in form.fields if pair[0] not in ignored])
     model = fields.model(scalars, served.model_names(TRANSCRIPTIONS))
@@ -210,6 +210,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
 
 def parse_translation(form: Form, served: Served) -> TranscriptionRequest:
     """Parse the form for translations."""
+    parse_stream(form.fields, allowed=False)
     scalars = _scalars([pair for pair in form.fields if pair[0] in _TRANSLATED])
     model = fields.model(scalars, served.translators())
     response_format = fields.choice(scalars, "response_format", formats(served), "json")
