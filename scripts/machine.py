@@ -2,12 +2,15 @@
 
 import math
 import os
+import subprocess
 from collections.abc import Iterable, Iterator
 from importlib import metadata
 from pathlib import Path
 
 # cgroup v2's word for no limit.
 _NO_LIMIT = "max"
+# nvidia-smi may hang if the driver is at fault.
+_ASK_SECONDS = 20
 
 
 def processors(root: Path = Path("/")) -> int:
@@ -45,6 +48,17 @@ def memory_bytes(root: Path = Path("/")) -> int:
     physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     texts = [*_read(root, "", "memory.max"), *_read(root, "memory", "memory.limit_in_bytes")]
     return min([physical, *(int(text) for text in texts if text != _NO_LIMIT)])
+
+
+def gpu_memory_bytes() -> int:
+    """Bytes of memory of the smallest GPU here; 0 if there is none, or if its memory is shared or divided (MIG)."""
+    query = ["nvidia-smi", "--query-gpu=memory.total,mig.mode.current", "--format=csv,noheader,nounits"]
+    try:
+        found = subprocess.run(query, capture_output=True, text=True, timeout=_ASK_SECONDS, check=True).stdout
+    except (OSError, subprocess.SubprocessError):
+        return 0
+    gpus = [line.split(", ") for line in found.splitlines()]
+    return min((int(size) << 20 if size.isdecimal() and mig != "Enabled" else 0 for size, mig in gpus), default=0)
 
 
 def held_bytes(field: str, process: int | str = "self") -> int:

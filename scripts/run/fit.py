@@ -23,7 +23,7 @@ from pathlib import Path
 from frontend.catalogue.exports import read_export
 from frontend.catalogue.voices import VOICES, added_voices
 from scripts.local_triton.checks import PreflightError
-from scripts.machine import cores, memory_bytes, processors
+from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
 
 CONFIG_NAME = "machine"
 # Models without a configuration of this name, the voices, run on the processors of a GPU's machine.
@@ -36,25 +36,39 @@ _MOST_WHISPERS = 4
 # Bytes of memory of one more instance of both real Whispers, and of a real voice.
 _WHISPERS_BYTES = 5 * _GB
 _VOICE_BYTES = 1.4 * _GB / len(VOICES)
+# Bytes of a GPU that holds all models and both real Whispers once more: 5 GB of weights and 12 GB at work.
+_TWO_WHISPERS_GPU_BYTES = 64 * _GB
 # Patterns of the numbers in a config.pbtxt, with the text before and after.
 _THREADS = r'(key: "intra_threads" value { string_value: ")\d+(")'
+_ONE_INSTANCE = r"(instance_group \[ { count: )1( )"
 _INSTANCES = r"(instance_group \[ { count: )\d+( )"
 
 
 @dataclass(frozen=True)
 class Fit:
-    """``threads`` per run of a text model or Whisper, instances of Whispers and voices, and the frontend's workers."""
+    """``threads`` per run of a text model or Whisper, instances of Whispers and voices, and the frontend's workers.
+
+    ``gpu_whispers`` are instances of each Whisper on each GPU.
+    """
 
     processors: int
     threads: int
     whispers: int
+    gpu_whispers: int
     voices: int
     audio_workers: int
     text_workers: int
     frontend_threads: int
 
     @classmethod
-    def of(cls, processors: int, memory: int, cores: int | None = None, spoken: int = len(VOICES)) -> "Fit":
+    def of(
+        cls,
+        processors: int,
+        memory: int,
+        cores: int | None = None,
+        spoken: int = len(VOICES),
+        gpu_memory: int = 0,
+    ) -> "Fit":
         """Fit to a number of processors, some of which are left to the frontend, and bytes of memory.
 
         ``cores`` (default: all processors) bounds the threads of one run; ``spoken`` is the number of voices.
@@ -67,6 +81,7 @@ class Fit:
             processors=processors,
             threads=threads,
             whispers=_within(1, ours // _MOST_THREADS, _MOST_WHISPERS, 1 + int(spare / _WHISPERS_BYTES)),
+            gpu_whispers=2 if gpu_memory >= _TWO_WHISPERS_GPU_BYTES else 1,
             voices=_within(min(processors, 2), processors // 2, _MOST_VOICES, int(spare / (_VOICE_BYTES * spoken))),
             audio_workers=_within(2, processors // 2, 16),
             text_workers=_within(2, processors // 4, 8),
@@ -82,10 +97,11 @@ class Fit:
         }
 
     def __str__(self) -> str:
+        on_gpu = f" ({self.gpu_whispers} on a GPU)" if self.gpu_whispers > 1 else ""
         return (
             f"{self.processors} processors: {self.threads} threads a text or Whisper run, {self.whispers} of each "
-            f"Whisper, {self.voices} of each voice, {self.audio_workers} audio workers, {self.text_workers} text "
-            f"workers, {self.frontend_threads} threads in the frontend"
+            f"Whisper{on_gpu}, {self.voices} of each voice, {self.audio_workers} audio workers, "
+            f"{self.text_workers} text workers, {self.frontend_threads} threads in the frontend"
         )
 
     def write(self, repository: Path) -> None:
@@ -113,9 +129,18 @@ class Fit:
             for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
                 if path.name != "configs":
                     (model / path.relative_to(committed.parent)).symlink_to(path)
+            self._fit_gpu(model)
             for name in (CONFIG_NAME, _GPU_CONFIG_NAME):
                 if not (own := model / "configs" / f"{name}.pbtxt").exists():
                     own.write_text(self._fitted(model.name, committed.read_text(encoding="utf-8")), encoding="utf-8")
+
+    def _fit_gpu(self, model: Path) -> None:
+        """Give a Whisper more instances on a GPU, unless its own configuration already has several."""
+        own = model / "configs" / f"{_GPU_CONFIG_NAME}.pbtxt"
+        if self.gpu_whispers > 1 and model.name.startswith("whisper_") and own.exists():
+            text = own.read_text(encoding="utf-8")
+            own.unlink()
+            own.write_text(re.sub(_ONE_INSTANCE, rf"\g<1>{self.gpu_whispers}\g<2>", text), encoding="utf-8")
 
     def _fitted(self, model: str, text: str) -> str:
         if model.startswith("piper_"):
@@ -143,7 +168,8 @@ def of_this_machine(environ: Mapping[str, str], added: int = 0) -> Fit:
     ours = environ.get("PROCESSORS", "")
     if not (ours or "0").isdecimal():
         raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
-    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores(), len(VOICES) + added)
+    spoken = len(VOICES) + added
+    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
     known = {each.name for each in fields(fitted)} - {"processors"}
     overrides: dict[str, int] = {}
     for part in environ.get("FIT", "").replace(",", " ").split():

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-_READY_SECONDS = 600
+_READY_SECONDS = 1200
 _ASK_READY = "import urllib.request; urllib.request.urlopen('http://127.0.0.1:8081/health/ready', timeout=4)"
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from scripts.machine import cores, memory_bytes, processors
+from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
 
 GIB = 1 << 30
 
@@ -118,3 +118,30 @@ def test_no_more_cores_are_counted_than_a_quota_allows(tmp_path: Path) -> None:
     root = _topology(tmp_path, 1, 1)
     _write(root, {"proc/self/cgroup": "0::/", "sys/fs/cgroup/cpu.max": "250000 100000"})
     assert cores(root) == 3
+
+
+@pytest.mark.parametrize(
+    ("answer", "mebibytes"),
+    [
+        ("echo '81559, Disabled'; echo '46068, [N/A]'", 46_068),
+        ("echo '81559, Enabled'", 0),
+        ("echo '[N/A], [N/A]'", 0),
+        ("echo 'No devices were found'; exit 6", 0),
+    ],
+    ids=["two GPUs", "divided", "shared with the processor", "no device"],
+)
+def test_the_memory_of_the_smallest_gpu_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer: str, mebibytes: int
+) -> None:
+    command = tmp_path / "nvidia-smi"
+    command.write_text(f"#!/bin/sh\n{answer}\n", encoding="utf-8")
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert gpu_memory_bytes() == mebibytes * 2**20
+
+
+def test_a_machine_without_nvidias_driver_has_no_memory_of_gpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert gpu_memory_bytes() == 0

@@ -1,6 +1,8 @@
 """Whisper by CTranslate2: on a GPU, and on a processor in precisions without OpenVINO graphs."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,33 @@ from tokens import Tokens
 
 _BEST_OF = 5
 _FRAMES_PER_SECOND = round(1 / SECONDS_PER_FRAME)
+
+
+@dataclass(frozen=True, eq=False)
+class _Batch:
+    """The encoder's output of windows that were encoded together, on the engine's device."""
+
+    view: ctranslate2.StorageView
+
+    @cached_property
+    def array(self) -> Float:
+        """The same in the processor's memory, [windows, frames, width]."""
+        here = self.view if self.view.device == "cpu" else self.view.to_device(ctranslate2.Device.cpu)
+        return np.asarray(here)
+
+    def rows(self) -> list["_Row"]:
+        return [_Row(self, at) for at in range(self.view.shape[0])]
+
+
+@dataclass(frozen=True)
+class _Row:
+    """One window of a batch; NumPy takes it for an array [1, frames, width]."""
+
+    batch: _Batch
+    at: int
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Float:
+        return self.batch.array[self.at : self.at + 1]
 
 
 class CTranslateEngine:
@@ -42,9 +71,8 @@ class CTranslateEngine:
         self.encodes_together = device != "cpu"
 
     def encode(self, features: Float) -> list[Encoded]:
-        encoded = self._model.encode(ctranslate2.StorageView.from_array(features), to_cpu=self.encodes_together)
-        rows = np.asarray(encoded)
-        return [Encoded(rows[at : at + 1]) for at in range(len(rows))]
+        batch = _Batch(self._model.encode(ctranslate2.StorageView.from_array(features)))
+        return [Encoded(row) for row in batch.rows()]
 
     def languages(self, windows: Sequence[Encoded]) -> list[dict[int, float]]:
         rankings = self._model.detect_language(_stack(windows))
@@ -85,9 +113,12 @@ class CTranslateEngine:
         ]
 
 
-def _stack(windows: Sequence[Encoded]) -> Any:
-    stacked = np.ascontiguousarray(np.concatenate([window.output for window in windows]))
-    return ctranslate2.StorageView.from_array(stacked)
+def _stack(windows: Sequence[Encoded]) -> ctranslate2.StorageView:
+    """The output of the windows together. A whole batch stays on its device; other windows are copied."""
+    rows = [window.output for window in windows]
+    if isinstance(rows[0], _Row) and rows == rows[0].batch.rows():
+        return rows[0].batch.view
+    return ctranslate2.StorageView.from_array(np.concatenate(rows))
 
 
 def _starts(alignments: Sequence[tuple[int, int]], tokens: int) -> Any:

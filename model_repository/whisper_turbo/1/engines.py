@@ -14,9 +14,12 @@ SECONDS_PER_FRAME = 0.02
 
 @dataclass(frozen=True)
 class Encoded:
-    """A window's encoder output [1, frames, width], and the keys and values for the decoder of a graph."""
+    """A window's encoder output [1, frames, width], and the keys and values for the decoder of a graph.
 
-    output: Float
+    The output is an array, or an object that NumPy copies from a GPU into one.
+    """
+
+    output: Any
     attended: dict[str, Any] = field(default_factory=dict)
 
 

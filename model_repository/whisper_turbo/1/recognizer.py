@@ -11,6 +11,7 @@ import json
 import math
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -70,6 +71,7 @@ class Recognizer:
                 compute_type=compute_type,
                 threads=threads,
             )
+        self._threads = ThreadPoolExecutor(threads, "features")
 
     def transcribe(self, windows: list[Window]) -> list[Transcript]:
         """One transcript per window, in order."""
@@ -82,7 +84,7 @@ class Recognizer:
     def encoder_output(self, window: Window) -> Float:
         """The encoder's output for a window, [frames, width]. Exports are compared by it."""
         (job,) = self._encoded([window])
-        output: Float = job.encoded.output[0]
+        output: Float = np.asarray(job.encoded.output)[0]
         return output
 
     def _check(self, window: Window) -> None:
@@ -104,10 +106,16 @@ class Recognizer:
         return jobs
 
     def _encoded(self, windows: Sequence[Window]) -> list[Job]:
-        features = [self._log_mel(window.audio, self._window_samples)[None] for window in windows]
-        batches = [np.concatenate(features)] if self._engine.encodes_together else features
+        if self._engine.encodes_together:
+            batches = [np.concatenate(list(self._threads.map(self._features, windows)))]
+        else:
+            batches = [self._features(window) for window in windows]
         encoded = [each for batch in batches for each in self._engine.encode(batch)]
         return [Job(window, output, window.language) for window, output in zip(windows, encoded, strict=True)]
+
+    def _features(self, window: Window) -> Float:
+        """[1, mel bins, frames]."""
+        return self._log_mel(window.audio, self._window_samples)[None]
 
     def _in_languages(self, jobs: Sequence[Job]) -> list[list[Job]]:
         """For each job, a job per likely language; the transcripts show which one is right."""

@@ -106,6 +106,20 @@ def test_a_pool_with_gpus_ends_a_pod_before_it_starts_the_next(helm: Helm, gpus:
     assert pool["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": surge, "maxUnavailable": 1 - surge}
 
 
+@pytest.mark.parametrize(
+    ("values", "near"),
+    [
+        ([], 5),
+        (["models.claim.accessMode=ReadWriteMany"], 0),
+        (["pools.text.affinity.podAntiAffinity.preferredDuringSchedulingIgnoredDuringExecution[0].weight=1"], 4),
+    ],
+    ids=["a claim of one node", "a claim of several", "an affinity of its own"],
+)
+def test_pods_that_read_a_claim_of_one_node_run_there(helm: Helm, values: list[str], near: int) -> None:
+    pods = [each["spec"].get("template", {}).get("spec", {}) for each in helm.render(*values) if "spec" in each]
+    assert len([pod for pod in pods if "podAffinity" in pod.get("affinity", {})]) == near
+
+
 def test_the_export_reads_a_claim_with_checkpoints(helm: Helm) -> None:
     rendered = helm.render("models.source=folder", "models.folder.claim=checkpoints")
     (job,) = [each for each in rendered if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]

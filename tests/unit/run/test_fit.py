@@ -55,6 +55,11 @@ def test_a_large_machine_has_several_whispers_if_memory_allows() -> None:
     assert [Fit.of(64, memory * GB).whispers for memory in (16, 32, 512)] == [1, 2, 3]
 
 
+def test_a_large_gpu_has_two_of_each_whisper() -> None:
+    found = [Fit.of(16, 64 * GB, gpu_memory=memory * GB).gpu_whispers for memory in (0, 24, 48, 80)]
+    assert found == [1, 1, 1, 2]
+
+
 def test_voices_are_bounded_by_memory_and_never_fewer_than_committed() -> None:
     assert [Fit.of(16, memory * GB).voices for memory in (8, 24, 256)] == [2, 4, 8]
     assert Fit.of(1, 24 * GB).voices == 1
@@ -127,6 +132,18 @@ def test_voices_fit_a_gpus_machine_too_and_its_own_configurations_stay(repositor
     voice = (folder / "piper_ryan" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
     assert f"count: {fit.voices} " in voice
     assert (folder / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8") == "committed"
+
+
+@pytest.mark.parametrize(("count", "fitted"), [(1, 2), (3, 3)], ids=["one", "several of its own"])
+def test_a_whisper_has_the_chosen_instances_on_a_gpu(repository: Path, tmp_path: Path, count: int, fitted: int) -> None:
+    committed = (ROOT / "model_repository" / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
+    own = repository / "whisper_turbo" / "configs" / "gpu.pbtxt"
+    own.parent.mkdir()
+    own.write_text(committed.replace("count: 1 ", f"count: {count} "), encoding="utf-8")
+    Fit.of(16, 64 * GB, gpu_memory=80 * GB).link(repository, tmp_path / "linked")
+    linked = (tmp_path / "linked" / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
+    assert linked == committed.replace("count: 1 ", f"count: {fitted} ")
+    assert f"count: {count} " in own.read_text(encoding="utf-8")
 
 
 def test_a_model_that_could_not_be_exported_is_left_out(repository: Path, tmp_path: Path) -> None:

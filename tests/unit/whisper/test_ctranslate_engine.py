@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from client.recordings import recordings
 from scripts.export_models.whisper.served import recognizer_module
@@ -24,8 +23,18 @@ def encoded(ctranslate: Any) -> list[Any]:
 
 
 def test_each_window_has_its_own_output_of_the_encoder(encoded: list[Any]) -> None:
-    assert [window.output.shape for window in encoded] == [(1, 1500, 512)] * 2
+    assert [np.asarray(window.output).shape for window in encoded] == [(1, 1500, 512)] * 2
     assert not np.array_equal(encoded[0].output, encoded[1].output)
+
+
+def test_windows_are_decoded_the_same_alone_and_in_their_batch(
+    ctranslate: Any, tokens: Any, encoded: list[Any]
+) -> None:
+    prompts = [tokens.task("en"), tokens.task("it")]
+    together = ctranslate.decode(encoded, prompts, 50, 0.0)
+    swapped = ctranslate.decode(encoded[::-1], prompts[::-1], 50, 0.0)[::-1]
+    alone = [ctranslate.decode([window], [prompt], 50, 0.0)[0] for window, prompt in zip(encoded, prompts, strict=True)]
+    assert [text.tokens for text in together] == [text.tokens for text in swapped] == [text.tokens for text in alone]
 
 
 def test_an_empty_text_has_no_words(ctranslate: Any, tokens: Any, encoded: list[Any]) -> None:
@@ -48,14 +57,21 @@ class Model:
     answer: list[int] = field(default_factory=list)
     settings: dict[str, Any] = field(default_factory=dict)
     asked: list[tuple[tuple[int, ...], Any, dict[str, Any]]] = field(default_factory=list)
-    on_device: list[bool] = field(default_factory=list)
+    encoded: Any = None
+    given: list[Any] = field(default_factory=list)
     pairs: list[tuple[int, int]] = field(default_factory=list)
 
-    def encode(self, features: Any, to_cpu: bool) -> NDArray[np.float32]:
-        self.on_device.append(to_cpu)
-        return np.zeros((features.shape[0], 1500, 8), np.float32)
+    def encode(self, features: Any) -> Any:
+        output = np.arange(features.shape[0], dtype=np.float32).repeat(8).reshape(-1, 1, 8)
+        self.encoded = code.ctranslate2.StorageView.from_array(output)
+        return self.encoded
+
+    def detect_language(self, encoded: Any) -> list[Any]:
+        self.given.append(encoded)
+        return []
 
     def generate(self, encoded: Any, prompts: Sequence[list[int]], **settings: Any) -> list[SimpleNamespace]:
+        self.given.append(encoded)
         self.asked.append((tuple(encoded.shape), list(prompts), settings))
         result = SimpleNamespace(sequences_ids=[self.answer, [1]], scores=[-0.25, -0.5], no_speech_prob=0.125)
         return [result for _ in prompts]
@@ -122,12 +138,26 @@ def test_words_are_aligned_after_the_task_within_the_sound(making: Making, model
 
 
 @pytest.mark.parametrize(("device", "together"), [("cpu", False), ("cuda", True)])
-def test_windows_are_encoded_together_on_a_gpu_alone(making: Making, model: Model, device: str, together: bool) -> None:
+def test_windows_are_encoded_together_on_a_gpu_alone(making: Making, device: str, together: bool) -> None:
     engine = making(device=device)
     assert engine.encodes_together is together
     assert len(engine.encode(np.zeros((3, 80, 3000), np.float32))) == 3
-    # Whoever puts windows together has them in its own memory.
-    assert model.on_device == [together]
+
+
+def test_the_output_of_a_whole_batch_stays_on_its_device(making: Making, model: Model) -> None:
+    engine = making(device="cuda")
+    windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
+    engine.languages(windows)
+    engine.decode(windows, [[1, 2]] * 3, 50, 0.0)
+    assert [each is model.encoded for each in model.given] == [True, True]
+
+
+@pytest.mark.parametrize("places", [[0, 2], [2, 0, 1], [0, 0, 1, 2]], ids=["some", "in another order", "one twice"])
+def test_other_windows_are_put_together(making: Making, model: Model, places: list[int]) -> None:
+    engine = making(device="cuda")
+    windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
+    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0)
+    assert np.asarray(model.given[0])[:, 0, 0].tolist() == places
 
 
 def test_the_configuration_of_its_place_is_used(making: Making, model: Model) -> None:

@@ -45,6 +45,23 @@ runtimeClassName: {{ . }}
 {{- end }}
 {{- end }}
 
+{{- /* Pods that read a claim of one node (ReadWriteOnce) run next to each other, unless their part has an affinity of its own. */}}
+{{- define "quartet.near" -}}
+{{- $models := .root.Values.models }}
+{{- if and (ne $models.from "image") (eq $models.claim.accessMode "ReadWriteOnce") (not .values.affinity) }}
+affinity:
+  podAffinity:
+    requiredDuringSchedulingIgnoredDuringExecution:
+      - topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels:
+            app.kubernetes.io/name: {{ .root.Chart.Name }}
+            app.kubernetes.io/instance: {{ .root.Release.Name }}
+          matchExpressions:
+            - { key: app.kubernetes.io/component, operator: In, values: [export, triton, frontend] }
+{{- end }}
+{{- end }}
+
 {{- /* A claim that only one node can mount cannot serve pods on several nodes. */}}
 {{- define "quartet.checked" -}}
 {{- $models := .Values.models }}

@@ -5,6 +5,7 @@
 # Longer than the delay before it stops, and than Triton waits for running calls.
 terminationGracePeriodSeconds: 330
 {{- include "quartet.placement" .values | nindent 0 }}
+{{- include "quartet.near" (dict "root" .root "values" .values) | nindent 0 }}
 {{- include "quartet.wait" (dict "root" .root "image" "triton") | nindent 0 }}
 containers:
   - name: {{ .container }}
