@@ -109,13 +109,14 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/ins
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
 TRITON_TESTS := tests/triton
-TORCH_TESTS := tests/unit/export_models tests/unit/whisper
+TORCH_TESTS := $(addprefix tests/unit/,export_models whisper compare m3) tests/triton/test_lookalikes.py
+WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
 
 test-triton:
-	$(call PRINT_AT_THE_END,$(TRITON_TESTS))
+	$(call PRINT_AT_THE_END,$(TRITON_TESTS) $(call WITHOUT,$(TORCH_TESTS)))
 
 test-torch:
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
@@ -123,7 +124,7 @@ test-torch:
 # Four processes, because many tests wait. In the order of the folders the longest files, with few tests each, come first.
 # Lint runs after these tests, while the longer ones of Triton still run.
 test-together:
-	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(patsubst %,--ignore=%,$(TRITON_TESTS) $(TORCH_TESTS))
+	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
 	@$(MAKE) --no-print-directory lint
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.

@@ -96,7 +96,7 @@ def empty_database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
     if request.param == "sqlite":
         return f"sqlite:///{tmp_path}/empty.sqlite3"
     server: PostgresServer = request.getfixturevalue("postgres")
-    return server.new_database()
+    return server.emptied()
 
 
 @pytest.fixture(scope="module")

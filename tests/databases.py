@@ -1,6 +1,7 @@
 """A real Postgres for tests, from the package pgserver."""
 
 import shutil
+import signal
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -12,12 +13,24 @@ import pgserver
 
 
 class PostgresServer:
-    """One server for a whole run; every test uses a new database."""
+    """One server for a whole run."""
 
     def __init__(self) -> None:
         # Outside pytest's folders: if root starts the server, it runs as a user who cannot read them.
         self._folder = Path(tempfile.mkdtemp(prefix="quartet-postgres-"))
         self._server = pgserver.get_server(self._folder / "data", cleanup_mode="stop")
+        # What a crash of the machine would lose is of no use to tests.
+        self._server.psql("ALTER SYSTEM SET fsync = off")
+        self._server.psql("SELECT pg_reload_conf()")
+        self._used = ""
+
+    def emptied(self) -> str:
+        """The address of the database of one test after another, without what the test before left."""
+        self._used = self._used or self.new_database()
+        name = _name(self._used)
+        self._server.psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
+        self._server.psql(f"\\c {name}\nDROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        return self._used
 
     def new_database(self) -> str:
         """The address of an empty database."""
@@ -28,7 +41,7 @@ class PostgresServer:
     @contextmanager
     def refusing(self, address: str) -> Iterator[None]:
         """Within the block, the database ends its connections and refuses new ones."""
-        name = urlsplit(address).path.removeprefix("/")
+        name = _name(address)
         self._server.psql(f"ALTER DATABASE {name} ALLOW_CONNECTIONS false")
         self._server.psql(f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{name}'")
         yield
@@ -45,5 +58,12 @@ class PostgresServer:
         self._server.psql(f"ALTER ROLE {role} PASSWORD '{password}'")
 
     def stop(self) -> None:
+        # At once, and not after it has written the data of all tests to the disk.
+        self._server.get_postmaster_info().process.send_signal(signal.SIGQUIT)
+        self._server.get_postmaster_info().process.wait()
         self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+def _name(address: str) -> str:
+    return urlsplit(address).path.removeprefix("/")

@@ -26,7 +26,7 @@ _MOST_MS = 20.0
 _TRIES = 6
 _MANY = 100
 _ANSWER_SECONDS = 20.0
-_QUIET_SECONDS = 0.3
+_QUIET_SECONDS = 0.15
 FORM = "Content-Type: multipart/form-data; boundary=x"
 CHUNKED = "Transfer-Encoding: chunked"
 _MB = 1024 * 1024
@@ -92,7 +92,7 @@ async def _use(database: str) -> None:
 
 @pytest.fixture(scope="module")
 def frontend(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Frontend]:
-    environ = prepare(tmp_path_factory.mktemp("loop"), BODY_SECONDS=3, HEADER_SECONDS=3, EXTENSIONS="rerank_dialects")
+    environ = prepare(tmp_path_factory.mktemp("loop"), BODY_SECONDS=2, HEADER_SECONDS=1, EXTENSIONS="rerank_dialects")
     asyncio.run(_use(environ[f"{PREFIX}DATABASE"]))
     with running(environ, "--watch") as started:
         # Workers and caches are made at the first request of each kind.

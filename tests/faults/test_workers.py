@@ -7,7 +7,7 @@ import signal
 import subprocess
 import sys
 import urllib.request
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from tests.faults.served import FRONTEND, Served
 from tests.frontends import named, prepare
 from tests.redis import RedisServer
 
-WORKERS = 3
+WORKERS = 2
 _COUNT = re.compile(r'^quartet_requests_total\{.*route="/v1/models".*\} ([\d.]+)$', re.MULTILINE)
 
 
@@ -75,20 +75,33 @@ def environ(tmp_path_factory: pytest.TempPathFactory, redis_server: RedisServer,
     return prepare(tmp_path_factory.mktemp("workers"), **own, STOP_DELAY_SECONDS=0)
 
 
+@contextmanager
+def _started(environ: dict[str, str], log: Path) -> Iterator[Served]:
+    frontend = Served(environ, log, FRONTEND)
+    asyncio.run(frontend.start())
+    workers = frontend.workers()
+    yield frontend
+    frontend.kill()
+    asyncio.run(until(lambda: _gone(workers), 60))
+
+
+@pytest.fixture(scope="module")
+def unharmed(environ: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """For tests that end no process: starting one takes longer than they do."""
+    with _started(environ, tmp_path_factory.mktemp("unharmed") / "log") as frontend:
+        yield frontend
+
+
 @pytest.fixture
-async def frontend(environ: dict[str, str], tmp_path: Path) -> AsyncIterator[Served]:
-    started = Served(environ, tmp_path / "log", FRONTEND)
-    await started.start()
-    workers = started.workers()
-    yield started
-    started.kill()
-    await until(lambda: _gone(workers), 60)
+def frontend(environ: dict[str, str], tmp_path: Path) -> Iterator[Served]:
+    with _started(environ, tmp_path / "log") as frontend:
+        yield frontend
 
 
-async def test_metrics_add_up_over_the_workers(frontend: Served) -> None:
-    _call(frontend, 60)
+def test_metrics_add_up_over_the_workers(unharmed: Served) -> None:
+    _call(unharmed, 60)
     for _ in range(5):
-        assert _counted(frontend) == [60.0]
+        assert _counted(unharmed) == [60.0]
 
 
 async def test_the_counts_of_a_killed_worker_are_kept_and_another_takes_its_place(frontend: Served) -> None:
@@ -99,7 +112,7 @@ async def test_the_counts_of_a_killed_worker_are_kept_and_another_takes_its_plac
     assert frontend.workers() > before - {killed}
     assert _counted(frontend) == [30.0]
     text = _get(f"{frontend.admin_url}/metrics")
-    for line in ("accepting 3.0", "leaving 0.0", "restarts 1.0"):
+    for line in (f"accepting {WORKERS}.0", "leaving 0.0", "restarts 1.0"):
         assert f"quartet_group_{line}" in text
 
 
@@ -131,15 +144,11 @@ async def test_workers_end_when_their_parent_was_killed(frontend: Served) -> Non
 
 
 @pytest.mark.parametrize("wrong", ["port", "models"])
-async def test_a_frontend_that_cannot_start_says_so_in_a_line(
-    frontend: Served, environ: dict[str, str], wrong: str
-) -> None:
-    own = named(PORT=frontend.port) if wrong == "port" else named(MODEL_REPOSITORY="/nowhere", PORT=0)
+def test_a_frontend_that_cannot_start_says_so_in_a_line(unharmed: Served, environ: dict[str, str], wrong: str) -> None:
+    own = named(PORT=unharmed.port) if wrong == "port" else named(MODEL_REPOSITORY="/nowhere", PORT=0)
     environ = {**os.environ, **environ, **own}
     command = [sys.executable, "-m", "frontend", "serve"]
-    done = await asyncio.to_thread(
-        subprocess.run, command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "cannot start" in done.stderr
     assert wrong == "models" or len(done.stderr.splitlines()) == 1

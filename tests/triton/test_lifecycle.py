@@ -16,9 +16,12 @@ import pytest
 
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
+from tests.frontends import named
 
 pytestmark = pytest.mark.triton
 
+# Of the models, one is enough to see whether its processes end.
+_MODELS = "embed-m3"
 _READY_SECONDS = 90
 _GONE_SECONDS = 40
 
@@ -30,7 +33,14 @@ def _product(port: int, folder: Path) -> list[str]:
 def _start(command: list[str], log: Path) -> subprocess.Popen[bytes]:
     """Until the product is ready."""
     with log.open("wb") as output:
-        run = subprocess.Popen(command, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT, start_new_session=True)
+        run = subprocess.Popen(
+            command,
+            cwd=ROOT,
+            env={**os.environ, **named(MODELS=_MODELS)},
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
     deadline = time.monotonic() + _READY_SECONDS
     while b"Ctrl-C stops" not in log.read_bytes():
         assert run.poll() is None, log.read_text()
@@ -103,7 +113,7 @@ def test_a_dead_part_is_restarted_and_nothing_is_left_at_the_end(tmp_path: Path)
     port = free_port()
     run = _start(_product(port, tmp_path), tmp_path / "log")
     family = _family(run.pid)
-    assert len(family) > 10
+    assert len(family) > 5
     assert _shared_memory(family)
     for victim in ("bin/tritonserver", "frontend serve"):
         _kill(family, victim)

@@ -106,7 +106,7 @@ async def malformed_tensors(scene: Scene) -> None:
         return made
 
     async with grpc_client.InferenceServerClient(scene.grpc) as client:
-        for _ in range(4):
+        for _ in range(scene.count(4)):
             calls = (client.infer("m3_embedder", tensors(7 if place == 8 else 0)) for place in range(17))
             answers = await asyncio.gather(*calls, return_exceptions=True)
             assert any(isinstance(answer, Exception) for answer in answers)
@@ -128,7 +128,7 @@ async def long_texts(scene: Scene) -> None:
     """Three requests of 32 texts of 8192 tokens, given up after five seconds."""
 
     data = _json(EMBED, scene.free, input=[_LONG_TEXT] * 32)
-    attack = _drop((_send(scene, data) for _ in range(3)), 5)
+    attack = _drop((_send(scene, data) for _ in range(3)), 5 * scene.scale)
     await while_asking(scene, "one word", EMBED, lambda: {"json": {"input": "word"}}, attack)
 
 

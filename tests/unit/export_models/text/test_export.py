@@ -139,6 +139,13 @@ def test_fp16_is_checked_except_on_cuda(source: Path) -> None:
     assert (last.passed, last.failed) == (False, False)
 
 
+@pytest.fixture
+def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For exports of checkpoints whose long texts take most of the time."""
+    monkeypatch.setattr(checks, "_LENGTHS", (3, 7, 60))
+
+
+@pytest.mark.usefixtures("short_texts")
 def test_the_demos_reranker_is_checked_in_fp16_too(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     checks = text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")[0].export()
@@ -178,6 +185,7 @@ def test_another_pooling_is_refused(tmp_path: Path) -> None:
         text_export.pooling_of(tmp_path)
 
 
+@pytest.mark.usefixtures("short_texts")
 @pytest.mark.parametrize("mean", [True, False])
 def test_the_exported_vector_is_pooled_as_the_checkpoint_says(tmp_path: Path, mean: bool) -> None:
     """The export's own check takes the pooling from where the graph does; here it is written down."""

@@ -1,5 +1,7 @@
 """Whisper base in ``transformers``, and a recording of a person as its input."""
 
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -9,6 +11,9 @@ from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
 from client.recordings import SAMPLE_RATE, recordings
+from scripts.export_models.whisper import checks
+from scripts.export_models.whisper.checks import Spoken
+from scripts.export_models.whisper.export import convert
 from scripts.export_models.whisper.served import recognizer_module
 from tests.checkpoints import whisper_base
 
@@ -34,7 +39,50 @@ def encoded(checkpoint: Any, features: NDArray[np.float32]) -> NDArray[np.float3
     return found
 
 
+@pytest.fixture(scope="session")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Whisper base in int8, as OpenVINO's graphs."""
+    folder = tmp_path_factory.mktemp("export") / "int8"
+    convert(whisper_base(), folder, "int8", graphs=True)
+    return folder
+
+
+class AskedOnce:
+    """An original that answers once for each window, and then what it answered."""
+
+    def __init__(self, original: Any) -> None:
+        self._original = original
+        self._answers: dict[tuple[str, str], Any] = {}
+
+    def hear(self, window: Spoken) -> Any:
+        return self._answer("hear", window)
+
+    def encode_in_int8(self, window: Spoken) -> Any:
+        return self._answer("encode_in_int8", window)
+
+    def _answer(self, method: str, window: Spoken) -> Any:
+        if (asked := (method, window.text)) not in self._answers:
+            self._answers[asked] = getattr(self._original, method)(window)
+        return self._answers[asked]
+
+
+@pytest.fixture(scope="session")
+def original() -> Callable[[Path, Any], AskedOnce]:
+    """The original in a folder, which is loaded once."""
+    loaded: dict[Path, AskedOnce] = {}
+    load = checks._Original
+
+    def original(source: Path, extractor: Any) -> AskedOnce:
+        if source not in loaded:
+            loaded[source] = AskedOnce(load(source, extractor))
+        return loaded[source]
+
+    return original
+
+
 @pytest.fixture(autouse=True)
-def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tests run beside each other."""
-    monkeypatch.setattr("scripts.export_models.whisper.checks.processors", lambda: 1)
+def _little_work(original: Callable[[Path, Any], AskedOnce], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run beside each other, and a wrong graph writes to the end of every try."""
+    monkeypatch.setattr(checks, "processors", lambda: 1)
+    monkeypatch.setattr(checks, "_Original", original)
+    monkeypatch.setattr(recognizer_module(), "_FALLBACK_TEMPERATURES", ())

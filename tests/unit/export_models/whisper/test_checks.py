@@ -15,17 +15,10 @@ from openvino import opset15 as op
 from client import recordings
 from scripts.export_models.parity import Check
 from scripts.export_models.whisper import checks, export
-from scripts.export_models.whisper.checks import compare, spoken_windows
+from scripts.export_models.whisper.checks import Spoken, compare, spoken_windows
 from tests.checkpoints import whisper_base
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
-
-
-@pytest.fixture(scope="module")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("export") / "int8"
-    export.convert(whisper_base(), folder, "int8", graphs=True)
-    return folder
 
 
 @pytest.fixture
@@ -34,11 +27,11 @@ def copied(exported: Path, tmp_path: Path) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def few_windows(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two windows, since the original takes seconds for each; one for wrong graphs, which write long texts."""
-    first, *_, last = spoken_windows(30.0)
-    some = [first] if "chosen" in request.fixturenames else [first, last]
-    monkeypatch.setattr(checks, "spoken_windows", lambda _: some)
+def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two windows with few words, since the original takes long for each."""
+    spoken = [min(recordings.recordings(language), key=lambda each: len(each.samples())) for language in ("en", "ru")]
+    windows = [Spoken(each.language, each.text, each.samples()) for each in spoken]
+    monkeypatch.setattr(checks, "spoken_windows", lambda _: windows)
 
 
 def _changed(folder: Path, name: str, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int) -> None:

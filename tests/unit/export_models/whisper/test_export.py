@@ -49,14 +49,13 @@ def test_a_way_removes_the_files_of_the_previous_one(tmp_path: Path, monkeypatch
     assert not (tmp_path / "whisper" / "encoder.xml").exists()
 
 
-def _settings(source: Path, target: Path, graphs: bool = True) -> dict[str, Any]:
-    whisper_export.convert(source, target, "int8", graphs=graphs)
-    settings: dict[str, Any] = json.loads((target / "quartet.json").read_text(encoding="utf-8"))
+def _settings(folder: Path) -> dict[str, Any]:
+    settings: dict[str, Any] = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
     return settings
 
 
-def test_the_settings_of_a_checkpoint_are_written(tmp_path: Path) -> None:
-    settings = _settings(whisper_base(), tmp_path)
+def test_the_settings_of_a_checkpoint_are_written(exported: Path) -> None:
+    settings = _settings(exported)
     assert (settings["window_seconds"], settings["mel_bins"], settings["max_target_positions"]) == (30, 80, 448)
     assert (len(settings["languages"]), settings["suppressed_first"]) == (99, [220, 50257])
     assert settings["alignment_heads"] == [[3, 1], [4, 2], [4, 3], [4, 7], [5, 1], [5, 2], [5, 4], [5, 6]]
@@ -67,7 +66,8 @@ def test_without_alignment_heads_those_of_the_later_layers_are_taken(tmp_path: P
     generation = json.loads((source / "generation_config.json").read_text(encoding="utf-8"))
     del generation["alignment_heads"]
     (source / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
-    heads = _settings(source, tmp_path / "target")["alignment_heads"]
+    whisper_export.convert(source, tmp_path / "target", "int8", graphs=True)
+    heads = _settings(tmp_path / "target")["alignment_heads"]
     assert heads == [[layer, head] for layer in (3, 4, 5) for head in range(8)]
 
 
