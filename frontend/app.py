@@ -6,6 +6,7 @@ from aiohttp import web
 
 from frontend import app_keys as keys
 from frontend.catalogue.exports import read_exports
+from frontend.catalogue.extensions import REALTIME
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -22,6 +23,7 @@ from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.operations.chat import handler as chat
 from frontend.operations.embeddings import handler as embeddings
+from frontend.operations.realtime import handler as realtime
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
 from frontend.operations.transcription import handler as transcription
@@ -68,5 +70,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     for operation in settings.operations:
         app.add_routes(_ROUTES[operation])
+    if REALTIME in settings.served.extensions and TRANSCRIPTIONS in settings.operations:
+        app.add_routes(realtime.ROUTES)
     app.add_routes(routes(settings))
     return app

@@ -38,7 +38,9 @@ ENDPOINTS = (
 )
 # Requests per minute, by limit.
 LIMITS: Mapping[str, int] = {endpoint.limit: endpoint.requests for endpoint in ENDPOINTS}
-LIMIT_OF_PATH: Mapping[str, str] = {endpoint.path: endpoint.limit for endpoint in ENDPOINTS}
+# Live speech is an extension. A session counts as one transcription of that limit when it opens.
+LIVE = "/v1/realtime"
+LIMIT_OF_PATH: Mapping[str, str] = {endpoint.path: endpoint.limit for endpoint in ENDPOINTS} | {LIVE: "transcriptions"}
 _OPERATIONS: Mapping[str, str] = {endpoint.path: endpoint.operation for endpoint in ENDPOINTS}
 
 

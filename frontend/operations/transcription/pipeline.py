@@ -1,7 +1,7 @@
 """File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
 import json
-from collections.abc import Set
+from collections.abc import Callable, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -33,6 +33,7 @@ from frontend.operations.transcription.protocol import Transcription, Transcript
 from frontend.processes.gather import gather_or_cancel
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
+from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Bill, Reserves
 
@@ -88,13 +89,25 @@ class TranscriptionPipeline:
     ) -> tuple[Transcription, Bill | None]:
         """The transcript and its bill. A file without speech is empty, free and never reaches Triton."""
         model = self._models[request.model]
-        code = token_code(request.language)
-        if code and code not in self._abilities[model].languages:
-            raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
+        self.refuse_language(request.model, request.language)
         # Do not decode if the model is unavailable.
         self._dispatcher.queue(model).refuse_away(context)
         with self._unbilled.work(context.key) as timer:
             return await self._transcribed(request, model, context, reserve, memory, timer)
+
+    def refuse_language(self, name: str, language: str) -> None:
+        """Raise ``InvalidRequest`` if the model does not know the language."""
+        code = token_code(language)
+        if code and code not in self._abilities[self._models[name]].languages:
+            raise InvalidRequest(f"{name} does not know the language {language}", param="language")
+
+    def window_seconds(self, name: str) -> float:
+        """The longest audio of a call to the model."""
+        return self._abilities[self._models[name]].window_seconds
+
+    async def hear(self, name: str, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
+        """The model's answer for one window; ``inputs`` is called when the call is sent."""
+        return await self._infer(self._models[name], inputs, context)
 
     async def _transcribed(
         self,
@@ -174,7 +187,10 @@ class TranscriptionPipeline:
         window: SpokenWindow,
         context: RequestContext,
     ) -> Arrays:
-        inputs, cost = lambda: window_inputs(request, samples, window), self._abilities[model].window_seconds
+        return await self._infer(model, lambda: window_inputs(request, samples, window), context)
+
+    async def _infer(self, model: str, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
+        cost = self._abilities[model].window_seconds
         arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], context, cost)
         if len({arrays[name].size for name in WORDS}) > 1:
             raise bad_answer(model, f"{WORDS} differ in length")
@@ -192,9 +208,14 @@ def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
 def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
     """The model's inputs for a window of ``samples``, with the request's options."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
+    return model_inputs(spoken, request.language, request.prompt, request.temperature)
+
+
+def model_inputs(spoken: bytes, language: str, prompt: str, temperature: float = 0.0) -> dict[str, NDArray[Any]]:
+    """The model's inputs for one window of samples, int16 at 16 kHz."""
     return {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
-        "language": text_tensor(token_code(request.language)),
-        "prompt": text_tensor(request.prompt),
-        "temperature": np.array([[request.temperature]], np.float32),
+        "language": text_tensor(token_code(language)),
+        "prompt": text_tensor(prompt),
+        "temperature": np.array([[temperature]], np.float32),
     }
