@@ -22,7 +22,8 @@ Event = dict[str, Any]
 
 def pcm(audio: NDArray[np.float32], rate: int = 24_000) -> bytes:
     """16-bit samples of audio at 16 kHz."""
-    return (soxr.resample(audio, SAMPLE_RATE, rate) * 32767).astype(np.int16).tobytes()
+    samples: NDArray[np.int16] = (soxr.resample(audio, SAMPLE_RATE, rate) * 32767).astype(np.int16)
+    return samples.tobytes()
 
 
 def silence(seconds: float) -> NDArray[np.float32]:

@@ -41,9 +41,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
         await socket.prepare(request)
         wire = Wire(socket, settings)
         transcriber = Transcriber(live, wire, request[CONTEXT], key)
-        session = Session(
-            live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta
-        )
+        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
         on_leaving(request, session.leave)
         try:
             await session.run()

@@ -62,7 +62,9 @@ class LivePipeline:
             with timer.measure():
                 return await self.threads.run(self._context(context), listener.hear, data, last=last)
 
-    async def words(self, item: Item, context: RequestContext, sent: Callable[[], None], *, interim: bool) -> list[Heard]:
+    async def words(
+        self, item: Item, context: RequestContext, sent: Callable[[], None], *, interim: bool
+    ) -> list[Heard]:
         """The words of an item so far, with times from its start. ``sent`` is called when the model's turn comes."""
         audio, config = bytes(item.audio), item.config
 

@@ -172,9 +172,7 @@ def _beta(session: Mapping[str, Any], config: SessionConfig, served: Served) -> 
     return _common(session, "input_audio_transcription", "session", config, served)
 
 
-def _common(
-    given: Mapping[str, Any], name: str, place: str, config: SessionConfig, served: Served
-) -> SessionConfig:
+def _common(given: Mapping[str, Any], name: str, place: str, config: SessionConfig, served: Served) -> SessionConfig:
     """The options that both shapes have."""
     if given.get(name) is not None:
         config = _transcription(_object(given, name, f"{place}.{name}"), f"{place}.{name}", config, served)
@@ -186,9 +184,7 @@ def _common(
     return replace(config, detection=_detection(_object(given, "turn_detection", place), place, config.detection))
 
 
-def _transcription(
-    values: Mapping[str, Any], place: str, config: SessionConfig, served: Served
-) -> SessionConfig:
+def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig, served: Served) -> SessionConfig:
     _refuse_unknown(values, place, ("model", "language", "prompt"), _TRANSCRIPTION)
     if values.get("model") is not None:
         config = replace(config, model=fields.model(values, served.model_names(TRANSCRIPTIONS)))

@@ -53,11 +53,12 @@ class Transcriber:
             self._working = asyncio.create_task(self._work())
 
     def commit(self) -> Item:
-        """Let the open item have its last pass. It takes the place of one that would not hear all."""
+        """Let the open item have its last pass. It takes the place of one that waits and would not hear all."""
         assert self.open is not None
         item, self.open = self.open, None
         self._committed.append(item)
-        if self._pass is not None and not (self._pass_sent and item.hears_all(item.tried)):
+        # A model may be unable to stop a call that it has.
+        if self._pass is not None and not self._pass_sent:
             self._pass.cancel()
         self._show_room()
         self.grow()
@@ -146,7 +147,9 @@ class Transcriber:
     async def _listen(self, item: Item) -> None:
         """A pass over the open item, whose new words are sent if the pass before heard them too."""
         try:
-            await self._reserve(item, round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE))
+            await self._reserve(
+                item, round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE)
+            )
             words = await self._words(item, interim=True)
         except _FATAL:
             raise

@@ -57,11 +57,12 @@ class Socket(web.WebSocketResponse):
         connection, and the client could not read the reason.
         """
         if not self.closed and code in _BROKEN:
-            with suppress(ConnectionError, TimeoutError):
+            with suppress(ConnectionError):
                 await self.send_frame(code.to_bytes(2, "big") + message, WSMsgType.CLOSE)
-                async with asyncio.timeout(_CLOSE_SECONDS):
-                    while not self.is_cut:
-                        await asyncio.sleep(_LOOK_SECONDS)
+                for _ in range(round(_CLOSE_SECONDS / _LOOK_SECONDS)):
+                    if self.is_cut:
+                        break
+                    await asyncio.sleep(_LOOK_SECONDS)
         return await super().close(code=code, message=message, drain=drain)
 
 
