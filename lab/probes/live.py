@@ -27,6 +27,7 @@ _RATE = 24_000
 _CHUNK_SECONDS = 0.04
 # Silence at the end, so that the last item ends.
 _TAIL_SECONDS = 1.5
+_PATIENCE_SECONDS = 60.0
 _KIND = "conversation.item.input_audio_transcription"
 
 
@@ -37,6 +38,8 @@ class Played:
     texts: list[str] = field(default_factory=list)
     words: list[tuple[str, float]] = field(default_factory=list)
     waits: list[float] = field(default_factory=list)
+    open: int = 0
+    all_told: asyncio.Event = field(default_factory=asyncio.Event)
 
 
 def samples_of(recording: Recording) -> bytes:
@@ -58,9 +61,15 @@ async def play(client: aiohttp.ClientSession, url: str, data: bytes, language: s
                 event, now = json.loads(message.data), time.monotonic() - began
                 if event["type"] == f"{_KIND}.delta":
                     played.words += [(word, now) for word in spelled(event["delta"], language)]
+                elif event["type"] == "input_audio_buffer.speech_started":
+                    played.open += 1
+                    played.all_told.clear()
                 elif event["type"] == "input_audio_buffer.speech_stopped":
                     stopped = now
                 elif event["type"] == f"{_KIND}.completed":
+                    played.open -= 1
+                    if not played.open:
+                        played.all_told.set()
                     played.texts.append(event["transcript"])
                     played.waits.append(now - stopped)
                 elif event["type"] in ("error", f"{_KIND}.failed"):
@@ -71,7 +80,7 @@ async def play(client: aiohttp.ClientSession, url: str, data: bytes, language: s
             await asyncio.sleep(max(0.0, began + (number + 1) * _CHUNK_SECONDS - time.monotonic()))
             sent = base64.b64encode(data[place : place + size]).decode()
             await socket.send_json({"type": "input_audio_buffer.append", "audio": sent})
-        await asyncio.sleep(3)
+        await asyncio.wait_for(played.all_told.wait(), _PATIENCE_SECONDS)
         await socket.close()
         await listening
     return played

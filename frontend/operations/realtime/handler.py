@@ -39,7 +39,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
     with live.admitted(request[CALLER]):
         await socket.prepare(request)
-        wire = Wire(socket, settings)
+        wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key)
         session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
         on_leaving(request, session.leave)

@@ -16,6 +16,7 @@ from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.realtime.agreement import Heard
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.turns import Frames, Listener
+from frontend.operations.realtime.turnstile import Turnstile
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
 from frontend.tritons.inference import Inputs
@@ -37,6 +38,7 @@ class LivePipeline:
     unbilled: UnbilledWorkThrottle
     recorder: Recorder
     keys: Identifies
+    turnstile: Turnstile = field(default_factory=Turnstile)
     _open: Counter[str] = field(default_factory=Counter)
 
     @contextmanager

@@ -105,8 +105,6 @@ class Session:
                 if self._faults > _MOST_FAULTS:
                     raise
                 await self._wire.send(events.error(fault, event_id))
-            # A client that floods must not keep the event loop.
-            await asyncio.sleep(0)
             await self._transcriber.room()
             self._count_memory()
 

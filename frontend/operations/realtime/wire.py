@@ -9,6 +9,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest
 from frontend.operations.realtime import events
+from frontend.operations.realtime.turnstile import Turnstile
 
 # Bytes of a message: four seconds of PCM in base64.
 LARGEST_MESSAGE = 256 * 1024
@@ -19,6 +20,8 @@ _CLOSE_SECONDS = 2.0
 _LOOK_SECONDS = 0.02
 # Seconds without a message after which a ping is sent. Without one for as long again, the connection is cut.
 _PING_SECONDS = 20.0
+# A client sends at most this many messages a second in the long run, and twice as many in the first one.
+_MESSAGES_A_SECOND = 125
 _ENDS = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 _EXPIRED = "session_expired"
 # Broken messages, of which more may be under way.
@@ -77,11 +80,12 @@ class SessionEnd(Exception):  # noqa: N818 - not every end is an error
 class Wire:
     """Sends events to the client, and receives its messages, of which one is waited for at a time."""
 
-    def __init__(self, socket: Socket, settings: Settings) -> None:
+    def __init__(self, socket: Socket, settings: Settings, turnstile: Turnstile) -> None:
+        self._turnstile = turnstile
         self._socket, self._loop = socket, asyncio.get_running_loop()
         self._write_seconds, self._idle_seconds = settings.write_seconds, settings.live_idle_seconds
         self._ends_at = self._loop.time() + settings.live_seconds
-        self._heard_at = self._loop.time()
+        self._heard_at = self._paced_until = self._loop.time()
         self._end: SessionEnd | None = None
         self._waiting: asyncio.Timeout | None = None
         # Keeps events together that are sent together.
@@ -144,6 +148,7 @@ class Wire:
             pinged = False
             if message.type in _ENDS:
                 return None
+            await self._pace()
             if message.type is WSMsgType.PING:
                 await self._frame(message.data, WSMsgType.PONG)
             elif message.type is not WSMsgType.PONG:
@@ -151,6 +156,14 @@ class Wire:
                 if message.type is not WSMsgType.TEXT:
                     raise InvalidRequest("events are JSON in text messages", code="invalid_json")
                 return str(message.data)
+
+    async def _pace(self) -> None:
+        """Wait if messages come too fast, and while other sessions have their turn."""
+        now = self._loop.time()
+        self._paced_until = max(now, self._paced_until) + 1 / _MESSAGES_A_SECOND
+        if (wait := self._paced_until - now - 1) > 0:
+            await asyncio.sleep(wait)
+        await self._turnstile.turn()
 
     async def _next(self, due: float) -> WSMessage:
         """A message of any type, or ``TimeoutError`` at ``due`` or after ``end``."""
