@@ -20,6 +20,7 @@ BETA_FORMATS = {"pcm16": "audio/pcm", "g711_ulaw": "audio/pcmu", "g711_alaw": "a
 _LONGEST_PADDING_MS, _LONGEST_SILENCE_MS = 2_000, 10_000
 _SHORTEST_SILENCE_MS = 64
 _LONGEST_ID = 512  # characters
+_MOST_PARTS = 2_000  # lists and objects of an event
 _BASE64_CODE = "invalid_audio"
 # Fields that clients send and that have no effect here, by the object that has them.
 _INPUT = ("noise_reduction",)
@@ -78,6 +79,9 @@ Event = Update | Append | Commit | Clear
 
 def read(text: str) -> Mapping[str, Any]:
     """The JSON object of a message."""
+    # Many small lists take longer to make than the event loop may wait.
+    if text.count("[") + text.count("{") > _MOST_PARTS:
+        raise InvalidRequest("the event has too many lists and objects", code="invalid_json")
     try:
         value = orjson.loads(text)
     except ValueError:
