@@ -61,8 +61,8 @@ class LivePipeline:
     ) -> Frames:
         """Listen in a thread. A key whose speech detection mostly finds silence is slowed down, and then refused."""
         async with self.unbilled.paced(context.key):
-            with timer.measure():
-                return await self.threads.run(self._context(context), listener.hear, data, last=last)
+            used = (timer.measure(),)
+            return await self.threads.run_with(used, self._context(context), listener.hear, data, last=last)
 
     async def words(
         self, item: Item, context: RequestContext, sent: Callable[[], None], *, interim: bool

@@ -1,5 +1,6 @@
 """Live speech: which words are final, where turns begin and end, and what a client's event means."""
 
+import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +16,7 @@ from frontend.operations.realtime.agreement import Agreement, Heard
 from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
 from frontend.operations.realtime.turns import Listener, Turns
+from frontend.operations.realtime.turnstile import Turnstile
 from tests.speech import say
 
 CONFIG = SessionConfig("stt-1")
@@ -99,6 +101,24 @@ def test_a_long_item_is_cut_where_there_is_least_speech_and_after_its_sent_words
     assert (item.samples, len(audio), len(probabilities)) == (80 * FRAME, 20 * FRAME * 2, 20)
 
 
+async def test_a_crowd_of_sessions_takes_turns() -> None:
+    turnstile, passed = Turnstile(), 0
+
+    async def go_on() -> None:
+        nonlocal passed
+        await turnstile.turn()
+        passed += 1
+
+    waiting = asyncio.gather(*(go_on() for _ in range(100)))
+    counts = []
+    while not waiting.done():
+        before = passed
+        await asyncio.sleep(0)
+        counts.append(passed - before)
+    assert passed == 100
+    assert max(counts) <= 10
+
+
 def update(shape: str = "session.update", **options: Any) -> Any:
     return {"type": shape, "session": options}
 
@@ -145,7 +165,7 @@ def test_a_faulty_event_names_its_parameter(event: Any, param: str) -> None:
     assert fault.value.param == param
 
 
-@pytest.mark.parametrize("text", ["", "[]", "nan", "[" * 100_000])
+@pytest.mark.parametrize("text", ["", "[]", "nan", "[" * 100_000, f"[{'[],' * 3_000}[]]"])
 def test_what_is_no_json_object_is_refused(text: str) -> None:
     with pytest.raises(InvalidRequest):
         read(text)
