@@ -12,6 +12,8 @@ from frontend.usage.bill import Bill
 SAMPLE_BYTES = 2
 # Samples after the last speech that a pass needs to hear its last word.
 _AFTER_SPEECH = SAMPLE_RATE // 5
+# Samples from which on a short pause ends an item.
+_LONG, _SHORT_PAUSE = 20 * SAMPLE_RATE, SAMPLE_RATE // 5
 # Frames at the end of a long item in which the place of a cut is searched.
 _SEARCHED_FRAMES = 4 * SAMPLE_RATE // FRAME
 
@@ -32,6 +34,8 @@ class Item:
     previous: str | None
     config: SessionConfig
     start: int
+    # The end of what was said before.
+    context: str = ""
     audio: bytearray = field(default_factory=bytearray)
     probabilities: list[float] = field(default_factory=list)
     speech_end: int = 0
@@ -46,6 +50,11 @@ class Item:
     @property
     def samples(self) -> int:
         return len(self.audio) // SAMPLE_BYTES
+
+    @property
+    def pauses_late(self) -> bool:
+        """Whether it is long and in a short pause: a better place to end than its longest length."""
+        return 0 < self.speech_end <= self.samples - _SHORT_PAUSE and self.samples >= _LONG
 
     def add(self, audio: bytes, probability: float, threshold: float) -> None:
         """Append a frame of samples, int16, or the part of one that arrived."""

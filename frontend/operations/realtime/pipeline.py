@@ -72,7 +72,7 @@ class LivePipeline:
 
         def inputs() -> Inputs:
             sent()
-            return model_inputs(audio, config.language, config.prompt)
+            return model_inputs(audio, config.language, f"{config.prompt} {item.context}".strip())
 
         rank = _INTERIM_RANK if interim else context.rank
         arrays = await self.transcription.hear(config.model, inputs, replace(self._context(context), rank=rank))

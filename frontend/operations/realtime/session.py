@@ -193,8 +193,11 @@ class Session:
             del self._before[: max(0, len(self._before) - self._padding * FRAME * SAMPLE_BYTES)]
             return told
         item.add(audio, probability, self._threshold)
-        if turn == "stopped":
-            return [*told, *self._commit()]
+        if turn == "stopped" or item.pauses_late:
+            told += self._commit()
+            if self._turns is not None:
+                self._turns.reset()
+            return told
         if item.samples + FRAME > self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE:
             told += self._cut(item)
         return told

@@ -23,6 +23,8 @@ _FIRST = SAMPLE_RATE
 _PAUSE = SAMPLE_RATE // 4
 # Most samples of committed items that wait. Beyond, the session reads no more.
 _MOST_WAITING = 60 * SAMPLE_RATE
+# Characters of the transcript that the model reads before an item.
+_CONTEXT = 200
 # Errors that end a session.
 _FATAL = (InsufficientQuota, Unauthorized, RateLimited)
 
@@ -40,6 +42,7 @@ class Transcriber:
         self._fits = asyncio.Event()
         self._fits.set()
         self.timer: WorkTimer = pipeline.unbilled.timer(context.key)
+        self._said = ""
         # Milliseconds charged so far.
         self.charged_ms = 0
 
@@ -133,6 +136,8 @@ class Transcriber:
             self._pass_sent = True
 
         self._pass_sent, item.tried = False, item.samples
+        # Short items are heard better after what was said before.
+        item.context = self._said.partition(" ")[2]
         self._pass = asyncio.create_task(self._pipeline.words(item, self._context, sent, interim=interim))
         try:
             await asyncio.wait((self._pass,))
@@ -181,6 +186,7 @@ class Transcriber:
                 item.bill.release()
             await self._wire.send(events.failed(item, failure))
             return
+        self._said = f"{self._said} {item.agreement.text}"[-_CONTEXT:]
         await self._wire.send(events.completed(item, charged))
 
     async def _reserve(self, item: Item, samples: int) -> None:

@@ -45,6 +45,10 @@ def test_case_and_punctuation_make_no_other_word() -> None:
     assert sent("We went.", "we went to", "We went to town.") == ["", "we went", " to town."]
 
 
+def test_the_end_of_what_is_heard_so_far_is_no_end_of_a_sentence() -> None:
+    assert sent("We went.", "We went.", "We went, too.", "We went, too.") == ["", "We went", "", ", too."]
+
+
 def test_words_on_which_passes_differ_wait() -> None:
     assert sent("recognise", "wreck a nice", "wreck a nice beach") == ["", "", "wreck a nice beach"]
 
