@@ -6,7 +6,7 @@ from aiohttp import web
 
 from frontend import app_keys as keys
 from frontend.catalogue.exports import read_exports
-from frontend.catalogue.extensions import RERANK_DIALECTS
+from frontend.catalogue.extensions import REALTIME, RERANK_DIALECTS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -23,6 +23,7 @@ from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.operations.chat import handler as chat
 from frontend.operations.embeddings import handler as embeddings
+from frontend.operations.realtime import handler as realtime
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
 from frontend.operations.transcription import handler as transcription
@@ -40,7 +41,7 @@ _ROUTES = {
     CHAT: chat.ROUTES,
 }
 # The routes that an extension adds to an operation.
-_EXTENDED = {RERANK_DIALECTS: (RERANK, rerank.DIALECTS)}
+_EXTENDED = {REALTIME: (TRANSCRIPTIONS, realtime.ROUTES), RERANK_DIALECTS: (RERANK, rerank.DIALECTS)}
 
 
 def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:

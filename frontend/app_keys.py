@@ -19,6 +19,7 @@ from frontend.http.memory import MemoryBudget
 from frontend.observe.tracing import Tracer
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
+from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
@@ -48,6 +49,7 @@ TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
 BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
+LIVE = web.AppKey("live", LivePipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)
 EMBEDDINGS = web.AppKey("embeddings", EmbeddingPipeline)
 CHAT = web.AppKey("chat", ChatPipeline)

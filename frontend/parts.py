@@ -30,6 +30,7 @@ from frontend.http.memory import MemoryBudget
 from frontend.observe.tracing import OFF
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
+from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
@@ -158,6 +159,9 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
+    app[keys.LIVE] = LivePipeline(
+        settings, app[keys.TRANSCRIPTION], threads, app[keys.UNBILLED_WORK], app[keys.RECORDER], app[keys.API_KEYS]
+    )
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)

@@ -97,10 +97,14 @@ class UnbilledWorkThrottle:
         finally:
             self._buckets.put(key, -stake)
 
+    def timer(self, key: Hashable) -> "WorkTimer":
+        """A timer of work that counts as unbilled until it is ``paid``."""
+        return WorkTimer(self._buckets, key)
+
     @contextmanager
     def work(self, key: Hashable) -> Iterator["WorkTimer"]:
         """Count work for the key as unbilled until it is ``paid``. A server error takes it out again."""
-        timer = WorkTimer(self._buckets, key)
+        timer = self.timer(key)
         try:
             yield timer
         except Exception as error:

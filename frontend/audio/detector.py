@@ -34,6 +34,28 @@ def load_detector() -> Any:
     return ort.InferenceSession(str(Path(str(path))), options, providers=["CPUExecutionProvider"])
 
 
+class Detector:
+    """The detector's state within one stretch of audio, which may come in parts."""
+
+    def __init__(self) -> None:
+        self._hidden, self._cell = np.zeros((2, 1, 1, _STATE), np.float32)
+        self._context = np.zeros(_CONTEXT, np.float32)
+
+    def probabilities(self, frames: Samples) -> NDArray[np.float32]:
+        """Speech probability of each frame that follows: int16 [frames, 512] to float32 [frames]."""
+        result = np.empty(len(frames), np.float32)
+        for first in range(0, len(frames), _AT_ONCE):
+            batch = frames[first : first + _AT_ONCE] / np.float32(32768)
+            # Each frame is preceded by the last samples of the previous one.
+            with_context = np.empty((len(batch), _CONTEXT + FRAME), np.float32)
+            with_context[:, _CONTEXT:] = batch
+            with_context[0, :_CONTEXT], with_context[1:, :_CONTEXT] = self._context, batch[:-1, -_CONTEXT:]
+            self._context = batch[-1, -_CONTEXT:].copy()
+            inputs = {"input": with_context, "h": self._hidden, "c": self._cell}
+            result[first : first + len(batch)], self._hidden, self._cell = load_detector().run(None, inputs)
+        return result
+
+
 def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]:
     """Speech probability of each frame: int16 [frames, 512] to float32 [frames].
 
@@ -41,17 +63,7 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
     """
     result = np.zeros(len(frames), np.float32)
     for start, end in _stretches(frames, quiet):
-        hidden, cell = np.zeros((2, 1, 1, _STATE), np.float32)
-        context = np.zeros(_CONTEXT, np.float32)
-        for first in range(start, end, _AT_ONCE):
-            batch = frames[first : min(first + _AT_ONCE, end)] / np.float32(32768)
-            # Each frame is preceded by the last samples of the previous one.
-            with_context = np.empty((len(batch), _CONTEXT + FRAME), np.float32)
-            with_context[:, _CONTEXT:] = batch
-            with_context[0, :_CONTEXT], with_context[1:, :_CONTEXT] = context, batch[:-1, -_CONTEXT:]
-            context = batch[-1, -_CONTEXT:]
-            inputs = {"input": with_context, "h": hidden, "c": cell}
-            result[first : first + len(batch)], hidden, cell = load_detector().run(None, inputs)
+        result[start:end] = Detector().probabilities(frames[start:end])
     return result
 
 

@@ -38,8 +38,11 @@ ENDPOINTS = (
     Endpoint("/api/v1/audio/transcribe", TRANSCRIPTIONS, "mobile_transcribe", 30),
     Endpoint("/api/v1/audio/synthesize", SPEECH, "mobile_synthesize", 60),
 )
+# Live speech. A session counts as one transcription when it opens.
+LIVE = "/v1/realtime"
 # Paths that exist only with an extension. Each has the operation and the rate limit of an endpoint.
 EXTENDED: Mapping[str, str] = {
+    LIVE: "/v1/audio/transcriptions",
     "/v1/audio/translations": "/v1/audio/transcriptions",
     "/v2/rerank": "/v1/rerank",
     "/rerank": "/v1/rerank",

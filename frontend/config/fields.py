@@ -114,6 +114,9 @@ class Fields:
     max_speech_seconds: float = setting(900.0, "longest speech that one request may produce", ge=1)
     silence_dbfs: float = setting(-50.0, "audio with a lower peak counts as silence", ge=-120, le=0)
     speech_probability: float = setting(0.5, "probability from which the voice detector reports speech", ge=0, le=1)
+    live_sessions: int = setting(32, "most live sessions (/v1/realtime) of one key at once, per worker", ge=1)
+    live_seconds: float = setting(3600.0, "longest live session", ge=1)
+    live_idle_seconds: float = setting(300.0, "close a live session that sends no event for this time", ge=1)
     sentence_pause_seconds: float = setting(0.2, "silence between two spoken sentences", ge=0, le=5)
     mp3_kbps: int = setting(64, "bit rate of MP3 responses in kbit/s", ge=32, le=160)
 

@@ -13,13 +13,14 @@ import fcntl
 import socket
 import struct
 import termios
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
 
 from aiohttp import StreamReader, web
-from aiohttp.http import RawRequestMessage
+from aiohttp.http import RawRequestMessage, WebSocketReader
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from frontend.config.settings import Settings
@@ -69,6 +70,12 @@ def ends_connection(request: web.BaseRequest) -> bool:
     return isinstance(request.protocol, Connection) and request.protocol.is_answered_last()
 
 
+def on_leaving(request: web.BaseRequest, leave: Callable[[], None]) -> None:
+    """Let a shutdown call ``leave`` once, so that a connection without an end of its own ends."""
+    if isinstance(request.protocol, Connection):
+        request.protocol.leave = leave
+
+
 def came_to_admin(request: web.BaseRequest) -> bool:
     return isinstance(request.protocol, Connection) and request.protocol.port.is_admin
 
@@ -115,6 +122,9 @@ class Connection(web.RequestHandler):
         self._half_closed = False
         # Whether the server ends the connection.
         self.ending = False
+        # Whether it is a WebSocket, and how to end that.
+        self._is_socket = False
+        self.leave: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = cast(asyncio.Transport, transport)
@@ -152,6 +162,10 @@ class Connection(web.RequestHandler):
 
     def close_if_idle(self, *, patient: bool) -> None:
         """Close the connection if no request has begun. With ``patient``, a partial request counts as begun."""
+        if self.leave is not None:
+            leave, self.leave = self.leave, None
+            leave()
+            return
         wire = self.transport
         idle = not self._unanswered and self._last_body.is_eof() and not self._unparsed
         if wire is not None and idle and not _unread_bytes(wire) and not (patient and self._head):
@@ -167,7 +181,7 @@ class Connection(web.RequestHandler):
         self._unparsed += data
         if not waits:
             # Only the first bytes of a request count as a beginning, even if the rest comes slowly.
-            (queue.resume if self._head else queue.begin)(self._parse_piece)
+            (queue.resume if self._head or self._is_socket else queue.begin)(self._parse_piece)
         if self._unparsed and self.transport is not None:
             self.transport.pause_reading()
 
@@ -186,7 +200,8 @@ class Connection(web.RequestHandler):
             return
         # Without data, aiohttp resumes the parser. The clock for more data starts here.
         self._received_at = self._event_loop.time()
-        self._head += data[: _LONGEST_HEAD - len(self._head)]
+        if not self._is_socket:
+            self._head += data[: _LONGEST_HEAD - len(self._head)]
         before = len(self._messages)
         super().data_received(data)
         if (new := len(self._messages) - before) > 0:
@@ -196,6 +211,12 @@ class Connection(web.RequestHandler):
             # For CONNECT, the parser reads the path as a host name.
             if not isinstance(message, RawRequestMessage) or message.method == "CONNECT":
                 self._replace_last()
+
+    def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
+        """aiohttp reads messages of a WebSocket from now on."""
+        self._is_socket = True
+        self._head.clear()
+        super().set_parser(parser, data_received_cb)
 
     def _replace_last(self) -> None:
         head = bytes(self._head + self._unparsed)[:_LONGEST_HEAD]
@@ -228,7 +249,7 @@ class Connection(web.RequestHandler):
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller closed its writing side. Returns whether the connection stays open for the answer."""
         soon = self._event_loop.time() - self._received_at < _HALF_CLOSE_SECONDS
-        if soon and self._admitted and self._unanswered and self._last_body.is_eof():
+        if soon and self._admitted and not self._is_socket and self._unanswered and self._last_body.is_eof():
             self._half_closed = self.port.admission.half_close(self._address)
         return self._half_closed
 

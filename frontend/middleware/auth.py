@@ -4,8 +4,9 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
+from frontend.access.subprotocols import key_of, offered
 from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, WRONG_KEYS
-from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN, auth_of
+from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
 from frontend.http.connection import KNOWN
@@ -30,9 +31,14 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
     return await handler(request)
 
 
+def _token(request: web.Request) -> str:
+    sent = request.headers.getall(hdrs.AUTHORIZATION, [])
+    return key_of(offered(request.headers)) if request.path == LIVE and not sent else bearer_token(sent)
+
+
 async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Caller:
     try:
-        return await request.app[part].identify(bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])))
+        return await request.app[part].identify(_token(request))
     except Unauthorized:
         # Only refusals are delayed or replaced. A valid key from the same address is accepted.
         network = network_of(address_of(request))

@@ -43,6 +43,7 @@ CONNECTIONS_REFUSED = _requests.counter(
     "Connections rejected because there were too many, in total or per address.",
     "connections",
 )
+LIVE_SESSIONS = _requests.gauge("quartet_live_sessions", "Open live sessions.", "sessions", "tier")
 HELD_BYTES = _requests.gauge("quartet_held_bytes", "Memory of request bodies, audio samples and answers.", "bytes")
 
 _queues = Group("Queues")

@@ -7,7 +7,7 @@ from aiohttp import web
 
 from frontend.app_keys import SETTINGS
 from frontend.catalogue.endpoints import API_KEY, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of, operation_of
-from frontend.catalogue.extensions import CHAT_MODELS
+from frontend.catalogue.extensions import CHAT_MODELS, REALTIME
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -29,6 +29,7 @@ from frontend.http.rendering import json_response
 from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
+from frontend.operations.realtime import openapi as realtime
 from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
@@ -118,14 +119,16 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
     auth = auth_of(path)
     operation["security"] = [{auth: []}]
     operation["tags"] = ["mobile" if auth == MOBILE_TOKEN else "developer"]
-    kinds = [*_ALWAYS, *(_WITH_BODY if "requestBody" in operation else ())]
+    limited = (RateLimited,) if path in LIMIT_OF_PATH else ()
+    kinds = [*_ALWAYS, *(_WITH_BODY if "requestBody" in operation else limited)]
     if "{" in path or operation_of(path) == CHAT:
         kinds.append(NotFound)
     headers = ["X-Request-Id"]
     if path in LIMIT_OF_PATH:
         headers += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
     responses = operation["responses"]
-    responses["200"].update(description="The answer.", headers=_refs(headers))
+    for answer in list(responses.values()):
+        answer.update(description="The answer.", headers=_refs(headers))
     for kind in sorted(kinds, key=lambda kind: kind.status):
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
 
@@ -138,6 +141,8 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
 def document(settings: Settings) -> dict[str, Any]:
     """The document for the served operations."""
     fragments = [describe(settings.served) for name, describe in _FRAGMENTS.items() if name in settings.operations]
+    if REALTIME in settings.served.extensions and TRANSCRIPTIONS in settings.operations:
+        fragments.append(realtime.describe(settings.served))
     fragments.append(OpenApiFragment(_model_paths(settings.served)))
     paths = copy.deepcopy({path: item for fragment in fragments for path, item in fragment.paths.items()})
     for path, item in paths.items():

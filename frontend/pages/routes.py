@@ -2,8 +2,10 @@
 
 from aiohttp import web
 
+from frontend.catalogue.endpoints import LIVE
 from frontend.catalogue.extensions import VOICE_LIST
 from frontend.config.settings import Settings
+from frontend.operations.realtime.handler import QUERY
 from frontend.operations.speech.handler import NAMES, SAMPLE
 from frontend.operations.transcription.handler import TRANSLATIONS
 from frontend.pages import dashboard, docs, health, metrics, models, openapi, site, usage_report
@@ -13,6 +15,7 @@ _PAGES = (site, health, models, metrics, openapi, dashboard)
 _ADMINISTRATION = (keys, orgs, reports)
 # The query parameters of each route that has some.
 QUERIES = {
+    LIVE: QUERY,
     "/dashboard/data/usage": usage_report.PARAMETERS,
     "/dashboard/data/outcomes": usage_report.DAYS,
     **keys.QUERIES,

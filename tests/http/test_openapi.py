@@ -37,8 +37,8 @@ def test_the_document_is_valid_openapi() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [Settings(), CHAT, Settings(aliases=Aliases(models={"whisper-1": "stt-1"}))],
-    ids=["", "chat", "aliases"],
+    [Settings(), CHAT, Settings(aliases=Aliases(models={"whisper-1": "stt-1"})), Settings(extensions="all")],
+    ids=["", "chat", "aliases", "extensions"],
 )
 def test_the_openapi_document_has_every_route_and_no_other(settings: Settings) -> None:
     routes = {

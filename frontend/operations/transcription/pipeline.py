@@ -1,6 +1,6 @@
 """File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
-from collections.abc import AsyncIterator, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -34,6 +34,7 @@ from frontend.operations.transcription.protocol import Transcription, Transcript
 from frontend.processes.gather import gather_or_cancel, in_order
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
+from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 from frontend.usage.bill import Bill, Reserves
 
@@ -108,14 +109,26 @@ class TranscriptionPipeline:
                     timer.paid()
             yield _chained(first, parts), bill
 
+    def refuse_language(self, name: str, language: str) -> None:
+        """Raise ``InvalidRequest`` if the model does not know the language."""
+        code = token_code(language)
+        if code and code not in self._abilities[self._models[name]].languages:
+            raise InvalidRequest(f"{name} does not know the language {language}", param="language")
+
+    def window_seconds(self, name: str) -> float:
+        """The longest audio of a call to the model."""
+        return self._abilities[self._models[name]].window_seconds
+
+    async def hear(self, name: str, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
+        """The model's answer for one window; ``inputs`` is called when the call is sent."""
+        return await self._infer(self._models[name], inputs, context)
+
     async def _recording(
         self, request: TranscriptionRequest, context: RequestContext, memory: MemoryReservation, timer: WorkTimer
     ) -> "_Recording":
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
-        code = token_code(request.language)
-        if code and code not in self._abilities[model].languages:
-            raise InvalidRequest(f"{request.model} does not know the language {request.language}", param="language")
+        self.refuse_language(request.model, request.language)
         # Do not decode if the model is unavailable.
         self._dispatcher.queue(model).refuse_away(context)
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
@@ -184,9 +197,20 @@ class TranscriptionPipeline:
         window: SpokenWindow,
         context: RequestContext,
     ) -> Arrays:
-        translates, cost = model in self._translators, self._abilities[model].window_seconds
-        inputs = partial(window_inputs, request, samples, window, translates=translates)
-        arrays = await self._dispatcher.infer(model, inputs, [*_OF_THE_WINDOW, *WORDS], context, cost)
+        inputs = partial(window_inputs, request, samples, window)
+        return await self._infer(model, inputs, context, translate=request.translate)
+
+    async def _infer(
+        self, model: str, inputs: Callable[[], Inputs], context: RequestContext, *, translate: bool = False
+    ) -> Arrays:
+        cost = self._abilities[model].window_seconds
+        # Triton batches only requests with the same inputs, so all requests to a model have it or none.
+        task = {TRANSLATE: np.array([[translate]])} if model in self._translators else {}
+
+        def complete() -> Inputs:
+            return {**inputs(), **task}
+
+        arrays = await self._dispatcher.infer(model, complete, [*_OF_THE_WINDOW, *WORDS], context, cost)
         if len({arrays[name].size for name in WORDS}) > 1:
             raise bad_answer(model, f"{WORDS} differ in length")
         if any(arrays[name].size != 1 for name in _OF_THE_WINDOW):
@@ -231,18 +255,17 @@ def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
     )
 
 
-def window_inputs(
-    request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow, *, translates: bool
-) -> dict[str, NDArray[Any]]:
-    """The inputs of a model, which may be one that ``translates``, for a window of ``samples``."""
+def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
+    """The model's inputs for a window of ``samples``, with the request's options."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
-    inputs: dict[str, NDArray[Any]] = {
+    return model_inputs(spoken, request.language, request.prompt, request.temperature)
+
+
+def model_inputs(spoken: bytes, language: str, prompt: str, temperature: float = 0.0) -> dict[str, NDArray[Any]]:
+    """The model's inputs for one window of samples, int16 at 16 kHz."""
+    return {
         "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
-        "language": text_tensor(token_code(request.language)),
-        "prompt": text_tensor(request.prompt),
-        "temperature": np.array([[request.temperature]], np.float32),
+        "language": text_tensor(token_code(language)),
+        "prompt": text_tensor(prompt),
+        "temperature": np.array([[temperature]], np.float32),
     }
-    # Triton batches only requests with the same inputs, so all requests to a model have it or none.
-    if translates:
-        inputs[TRANSLATE] = np.array([[request.translate]])
-    return inputs

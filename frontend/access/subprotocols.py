@@ -1,0 +1,21 @@
+"""The API key of a browser, which can send no header with a WebSocket: one of the protocols that it offers."""
+
+from collections.abc import Sequence
+
+from aiohttp import hdrs
+from multidict import CIMultiDictProxy
+
+REALTIME, BETA = "realtime", "openai-beta.realtime-v1"
+_KEY = "openai-insecure-api-key."
+
+
+def offered(headers: "CIMultiDictProxy[str]") -> Sequence[str]:
+    """The protocols that the client offers."""
+    names = ",".join(headers.getall(hdrs.SEC_WEBSOCKET_PROTOCOL, [])).split(",")
+    return [name.strip() for name in names if name.strip()]
+
+
+def key_of(protocols: Sequence[str]) -> str:
+    """The one key among the protocols; empty without one or with several."""
+    keys = [name.removeprefix(_KEY) for name in protocols if name.startswith(_KEY)]
+    return keys[0] if len(keys) == 1 else ""

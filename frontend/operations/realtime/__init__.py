@@ -1,0 +1,1 @@
+"""Live speech to text over a WebSocket."""

@@ -1,0 +1,113 @@
+"""Decides which words of a growing recording are final: those on which two passes over it agree.
+
+The algorithm is LocalAgreement-2 (Machacek, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System",
+2023). Words that were sent never change, so every later pass is read as a continuation of them.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+_NOT_LETTERS = re.compile(r"[\W_]+")
+_MARK = re.compile(r"[.,;:?!…。，？！、]+$")
+# Sent words that the search for the place of a continuation compares, and how far that place may be off.
+_COMPARED = 6
+_SHIFT = 4
+# Seconds by which the time of a word may differ between two passes.
+_TOLERANCE = 0.15
+
+
+@dataclass(frozen=True)
+class Heard:
+    """A word with its leading space; times in seconds from the start of the recording."""
+
+    text: str
+    start: float
+    end: float
+
+    @property
+    def letters(self) -> str:
+        """The word without case and punctuation, which differ between passes."""
+        return _NOT_LETTERS.sub("", self.text.casefold()) or self.text
+
+
+class Agreement:
+    """The sent words of one recording."""
+
+    def __init__(self) -> None:
+        self._sent: list[Heard] = []
+        self._open: Sequence[Heard] = ()
+        # Whether the last sent word has lost its punctuation.
+        self._is_bare = False
+
+    @property
+    def text(self) -> str:
+        """The sent words."""
+        return "".join(word.text for word in self._sent).lstrip()
+
+    @property
+    def end(self) -> float:
+        """The end of the last sent word, in seconds."""
+        return self._sent[-1].end if self._sent else 0.0
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the last pass heard nothing that is not sent."""
+        return not self._open
+
+    def add(self, words: Sequence[Heard]) -> str:
+        """Take a pass over the recording so far, and return the text to send."""
+        place = self._place(words)
+        rest = words[place:]
+        agreed = list(takewhile(lambda pair: pair[0].letters == pair[1].letters, zip(rest, self._open, strict=False)))
+        self._open = rest[len(agreed) :]
+        return self._send(words, place, place + len(agreed), more=True)
+
+    def finish(self, words: Sequence[Heard]) -> str:
+        """Take the last pass, over the whole recording, and return the rest of its text."""
+        self._open = ()
+        return self._send(words, self._place(words), len(words), more=False)
+
+    def _send(self, words: Sequence[Heard], first: int, end: int, *, more: bool) -> str:
+        """The text of ``words[first:end]``, after the punctuation that was left off."""
+        begins, mark = not self._sent, ""
+        if self._sent and first and words[first - 1].letters == self._sent[-1].letters and (first < end or not more):
+            mark = _mark(words[first - 1].text) if self._is_bare else ""
+            self._sent[-1] = replace(self._sent[-1], text=self._sent[-1].text + mark)
+            self._is_bare = False
+        new = list(words[first:end])
+        if new:
+            # The model ends what it hears with a full stop, even in the middle of a sentence.
+            self._is_bare = more and end == len(words)
+            new[-1] = replace(new[-1], text=new[-1].text.removesuffix(_mark(new[-1].text) if self._is_bare else ""))
+        self._sent += new
+        text = "".join(word.text for word in new)
+        return mark + (text.lstrip() if begins else text)
+
+    def _place(self, words: Sequence[Heard]) -> int:
+        """The number of words of a pass that were sent."""
+        sent = len(self._sent)
+        if not sent:
+            return 0
+        tail = [word.letters for word in self._sent[-_COMPARED:]]
+        letters = [word.letters for word in words]
+        best, place = 0, -1
+        last = min(len(words), sent + _SHIFT)
+        for end in sorted(range(max(0, sent - _SHIFT), last + 1), key=lambda end: abs(end - sent)):
+            before = letters[max(0, end - len(tail)) : end]
+            equal = sum(own == other for own, other in zip(reversed(before), reversed(tail), strict=False))
+            # The last word counts more: it is where the continuation begins.
+            score = 2 * equal + (bool(before) and before[-1] == tail[-1])
+            if score > best:
+                best, place = score, end
+        if place < 0:
+            # The pass heard the sent words differently, so only times are left to go by.
+            return sum(1 for _ in takewhile(lambda word: word.start < self.end - _TOLERANCE, words))
+        return place
+
+
+def _mark(text: str) -> str:
+    """The punctuation at the end of a word; empty if it has no letters."""
+    mark = _MARK.search(text)
+    return mark[0] if mark and mark.start() and text[: mark.start()].strip() else ""

@@ -1,0 +1,98 @@
+"""What all live sessions share: the models, the threads that listen, the ledger, and the number of sessions."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+
+from frontend.access.caller import Caller, Identifies
+from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
+from frontend.catalogue.endpoints import LIVE
+from frontend.config.settings import Settings
+from frontend.dispatch.context import RequestContext
+from frontend.dispatch.worker_queue import WorkerQueue
+from frontend.errors import RateLimited
+from frontend.observe.metrics import LIVE_SESSIONS
+from frontend.operations.realtime.agreement import Heard
+from frontend.operations.realtime.items import Item, milliseconds
+from frontend.operations.realtime.turns import Frames, Listener
+from frontend.operations.realtime.turnstile import Turnstile
+from frontend.operations.transcription.assembly import WORDS
+from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
+from frontend.tritons.inference import Inputs
+from frontend.usage.bill import Bill, Billing, IdempotencyKey
+from frontend.usage.recorder import Recorder
+
+# Within a key, passes over speech that goes on wait for all other calls.
+_INTERIM_RANK = 2
+_RETRY_AFTER = "10"
+
+
+@dataclass(frozen=True)
+class LivePipeline:
+    """The parts that sessions use. ``keys`` finds the caller of a key, which may be revoked during a session."""
+
+    settings: Settings
+    transcription: TranscriptionPipeline
+    threads: WorkerQueue
+    unbilled: UnbilledWorkThrottle
+    recorder: Recorder
+    keys: Identifies
+    turnstile: Turnstile = field(default_factory=Turnstile)
+    _open: Counter[str] = field(default_factory=Counter)
+
+    @contextmanager
+    def admitted(self, caller: Caller) -> Iterator[None]:
+        """Count a session. Raises ``RateLimited`` if the key has too many."""
+        if self._open[caller.id] >= self.settings.live_sessions:
+            message = f"too many live sessions of this key at once (at most {self.settings.live_sessions})"
+            raise RateLimited(message, headers={"Retry-After": _RETRY_AFTER})
+        self._open[caller.id] += 1
+        try:
+            with LIVE_SESSIONS.labels(caller.tier).track_inprogress():
+                yield
+        finally:
+            self._open[caller.id] -= 1
+            if not self._open[caller.id]:
+                del self._open[caller.id]
+
+    async def frames(
+        self, listener: Listener, data: bytes, context: RequestContext, timer: WorkTimer, *, last: bool
+    ) -> Frames:
+        """Listen in a thread. A key whose speech detection mostly finds silence is slowed down, and then refused."""
+        async with self.unbilled.paced(context.key):
+            used = (timer.measure(),)
+            return await self.threads.run_with(used, self._context(context), listener.hear, data, last=last)
+
+    async def words(
+        self, item: Item, context: RequestContext, sent: Callable[[], None], *, interim: bool
+    ) -> list[Heard]:
+        """The words of an item so far, with times from its start. ``sent`` is called when the model's turn comes."""
+        audio, config = bytes(item.audio), item.config
+
+        def inputs() -> Inputs:
+            sent()
+            return model_inputs(audio, config.language, f"{config.prompt} {item.context}".strip())
+
+        rank = _INTERIM_RANK if interim else context.rank
+        arrays = await self.transcription.hear(config.model, inputs, replace(self._context(context), rank=rank))
+        starts, ends, texts, _ = (arrays[name].reshape(-1).tolist() for name in WORDS)
+        return [
+            Heard(text.decode("utf-8", "replace"), start, end)
+            for text, start, end in zip(texts, starts, ends, strict=True)
+        ]
+
+    async def reserve(self, item: Item, token: str, context: RequestContext, samples: int) -> Bill:
+        """Reserve money for an item. Raises ``Unauthorized`` for a key that was revoked, ``InsufficientQuota``, and
+        ``BadGateway`` if charges cannot be written.
+        """
+        caller = await self.keys.identify(token)
+        key = IdempotencyKey(item.id, LIVE, b"")
+        billing = Billing(self.recorder, self.settings.prices, caller, self._context(context), lambda: key)
+        return await billing.reserve(item.config.model, milliseconds(samples)).__aenter__()
+
+    def _context(self, context: RequestContext) -> RequestContext:
+        """The context of one call of a session."""
+        own = replace(context)
+        own.restart(self.settings.request_seconds)
+        return own

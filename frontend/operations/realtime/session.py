@@ -1,0 +1,244 @@
+"""One live session: reads the client's events, and cuts its audio into items."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+
+from aiohttp import WSCloseCode
+
+from frontend.audio.decode import SAMPLE_RATE
+from frontend.audio.detector import FRAME
+from frontend.dispatch.context import RequestContext
+from frontend.errors import ApiError, InvalidRequest
+from frontend.http.memory import MemoryReservation
+from frontend.observe.record import current
+from frontend.operations.realtime import events, protocol
+from frontend.operations.realtime.items import SAMPLE_BYTES, Item
+from frontend.operations.realtime.pipeline import LivePipeline
+from frontend.operations.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update
+from frontend.operations.realtime.transcriber import Transcriber
+from frontend.operations.realtime.turns import FORMATS, FRAME_MS, Listener, Turns
+from frontend.operations.realtime.wire import LARGEST_MESSAGE, SessionEnd, Wire
+
+# Seconds of audio that are listened to at once, unless an item ends before.
+_SLICE_SECONDS = 0.06
+# Shortest audio to commit, in samples.
+_SHORTEST = SAMPLE_RATE // 10
+# Most faulty events of a session.
+_MOST_FAULTS = 100
+# Seconds for the last answers when the server stops.
+_LEAVE_SECONDS = 10.0
+_COMMIT_EMPTY = "input_audio_buffer_commit_empty"
+
+
+class Session:
+    """``beta`` is whether the client uses the shape of events before the release."""
+
+    def __init__(
+        self,
+        pipeline: LivePipeline,
+        wire: Wire,
+        transcriber: Transcriber,
+        context: RequestContext,
+        memory: MemoryReservation,
+        config: SessionConfig,
+        *,
+        beta: bool,
+    ) -> None:
+        self._pipeline, self._wire, self._transcriber = pipeline, wire, transcriber
+        self._context, self._memory, self._config, self._beta = context, memory, config, beta
+        self._id, self._expires_at = events.new_id("sess"), int(time.time() + pipeline.settings.live_seconds)
+        self._listener: Listener | None = None
+        self._raw = bytearray()
+        # Samples that were listened to, and those before the next item.
+        self._position = 0
+        self._before = bytearray()
+        self._last_item: str | None = None
+        self._turns = _turns(config)
+        self._faults = 0
+        self._leaving: asyncio.Task[None] | None = None
+
+    async def run(self) -> None:
+        """Serve the session until one side ends it."""
+        end: SessionEnd | None = None
+        try:
+            await self._serve()
+        except SessionEnd as ended:
+            end = ended
+        except ApiError as failure:
+            end = SessionEnd(WSCloseCode.POLICY_VIOLATION, failure)
+        finally:
+            await self._transcriber.close()
+            current().quantity = self._transcriber.charged_ms
+        if end is not None:
+            await self._wire.close(end)
+
+    def leave(self) -> None:
+        """Answer what has arrived, then end the session, since the server stops."""
+
+        async def work() -> None:
+            if self._transcriber.open is not None and self._transcriber.open.speech_end:
+                await self._wire.send(*self._commit())
+            async with asyncio.timeout(_LEAVE_SECONDS):
+                await self._transcriber.finish()
+
+        def done(_: object) -> None:
+            self._wire.end(WSCloseCode.GOING_AWAY)
+
+        self._leaving = asyncio.create_task(work())
+        self._leaving.add_done_callback(done)
+
+    async def _serve(self) -> None:
+        self._memory.add(LARGEST_MESSAGE)
+        await self._tell_session("created")
+        while True:
+            event_id = None
+            try:
+                message = await self._wire.receive()
+                if message is None:
+                    return
+                event = protocol.read(message)
+                event_id = protocol.id_of(event)
+                await self._handle(protocol.parse(event, self._config, self._pipeline.settings.served))
+            except InvalidRequest as fault:
+                self._faults += 1
+                if self._faults > _MOST_FAULTS:
+                    raise
+                await self._wire.send(events.error(fault, event_id))
+            await self._transcriber.room()
+            self._count_memory()
+
+    async def _tell_session(self, kind: str) -> None:
+        await self._wire.send(events.session(kind, self._id, self._config, self._expires_at, beta=self._beta))
+
+    def _count_memory(self) -> None:
+        self._memory.resize(LARGEST_MESSAGE + len(self._raw) + self._transcriber.held_bytes)
+        # Raises if there is no memory for this.
+        self._memory.add(0)
+
+    async def _handle(self, event: protocol.Event) -> None:
+        if self._leaving is not None:
+            return
+        match event:
+            case Append(audio):
+                self._raw += audio
+                _, rate, width = FORMATS[self._config.audio_format]
+                if len(self._raw) >= _SLICE_SECONDS * rate * width:
+                    await self._listen()
+            case Commit():
+                await self._commit_by_client()
+            case Clear():
+                self._forget()
+                await self._wire.send(events.event("input_audio_buffer.cleared"))
+            case Update(config, beta):
+                await self._update(config, beta=beta)
+
+    async def _update(self, config: SessionConfig, *, beta: bool) -> None:
+        self._pipeline.transcription.refuse_language(config.model, config.language)
+        if config.audio_format != self._config.audio_format:
+            await self._listen(last=True)
+            self._listener = None
+        if config.detection != self._config.detection:
+            self._turns = _turns(config)
+        self._config, self._beta = config, beta
+        await self._tell_session("updated")
+
+    async def _commit_by_client(self) -> None:
+        await self._listen(last=True)
+        item = self._transcriber.open
+        if item is None or item.samples < _SHORTEST:
+            raise InvalidRequest("there is no audio to commit: at least 100 ms are needed", code=_COMMIT_EMPTY)
+        told = self._commit()
+        if self._turns is not None:
+            self._turns.reset()
+        await self._wire.send(*told)
+
+    def _forget(self) -> None:
+        self._raw.clear()
+        self._before.clear()
+        self._listener = None
+        if self._turns is not None:
+            self._turns.reset()
+        self._transcriber.discard()
+
+    async def _listen(self, *, last: bool = False) -> None:
+        """Find speech in the audio that has arrived. With ``last``, also in less than a frame."""
+        data = bytes(self._raw)
+        self._raw.clear()
+        if self._listener is None:
+            if not data:
+                return
+            self._listener = Listener(self._config.audio_format)
+        heard = await self._pipeline.frames(self._listener, data, self._context, self._transcriber.timer, last=last)
+        told, left = [], heard.count
+        for samples, probability in zip(heard.samples, heard.probabilities.tolist(), strict=True):
+            count = min(left, len(samples))
+            left -= count
+            told += self._add(samples[:count].tobytes(), probability)
+        self._transcriber.grow()
+        await self._wire.send(*told)
+
+    def _add(self, audio: bytes, probability: float) -> list[events.Fields]:
+        """Add a frame to the open item, which may begin or end with it; return the events to send."""
+        if self._leaving is not None:
+            return []
+        told, turn = [], self._turns.next(probability) if self._turns is not None else None
+        if self._transcriber.open is None and (turn == "started" or self._turns is None):
+            self._begin(self._position - len(self._before) // SAMPLE_BYTES, bytes(self._before), [])
+            told = self._started()
+        self._position += len(audio) // SAMPLE_BYTES
+        item = self._transcriber.open
+        if item is None:
+            self._before += audio
+            del self._before[: max(0, len(self._before) - self._padding * FRAME * SAMPLE_BYTES)]
+            return told
+        item.add(audio, probability, self._threshold)
+        if turn == "stopped" or item.pauses_late:
+            told += self._commit()
+            if self._turns is not None:
+                self._turns.reset()
+            return told
+        if item.samples + FRAME > self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE:
+            told += self._cut(item)
+        return told
+
+    def _begin(self, start: int, audio: bytes, probabilities: Sequence[float]) -> None:
+        """Open an item with the audio that comes before the next frame."""
+        self._before.clear()
+        item = Item(events.new_id("item"), self._last_item, self._config, start)
+        self._last_item, self._transcriber.open = item.id, item
+        size = FRAME * SAMPLE_BYTES
+        for number, place in enumerate(range(0, len(audio), size)):
+            probability = probabilities[number] if number < len(probabilities) else 0.0
+            item.add(audio[place : place + size], probability, self._threshold)
+
+    def _cut(self, item: Item) -> list[events.Fields]:
+        """Commit most of an item that is as long as the model's window, and go on in a new one."""
+        audio, probabilities = item.cut()
+        told = self._commit()
+        self._begin(item.start + item.samples, audio, probabilities)
+        return [*told, *self._started()]
+
+    def _commit(self) -> list[events.Fields]:
+        item = self._transcriber.commit()
+        stopped = [] if self._turns is None else [events.speech_stopped(item)]
+        return [*stopped, *events.committed(item, beta=self._beta)]
+
+    def _started(self) -> list[events.Fields]:
+        item = self._transcriber.open
+        return [] if self._turns is None or item is None else [events.speech_started(item)]
+
+    @property
+    def _threshold(self) -> float:
+        return (self._config.detection or Detection()).threshold
+
+    @property
+    def _padding(self) -> int:
+        """Frames before the detected speech that belong to its item."""
+        padding_ms = self._config.detection.prefix_padding_ms if self._config.detection is not None else 0
+        return -(-padding_ms // FRAME_MS)
+
+
+def _turns(config: SessionConfig) -> Turns | None:
+    detection = config.detection
+    return Turns(detection.threshold, detection.silence_duration_ms) if detection is not None else None

@@ -1,0 +1,217 @@
+"""Transcribes the items of a session: passes over the open item, a last pass over each committed one, and bills."""
+
+import asyncio
+from collections import deque
+
+from aiohttp import WSCloseCode
+
+from frontend.access.throttles import WorkTimer
+from frontend.audio.decode import SAMPLE_RATE
+from frontend.dispatch.context import RequestContext
+from frontend.errors import ApiError, InsufficientQuota, Internal, RateLimited, Unauthorized
+from frontend.observe.logs import log
+from frontend.operations.realtime import events
+from frontend.operations.realtime.agreement import Heard
+from frontend.operations.realtime.items import Item, milliseconds
+from frontend.operations.realtime.pipeline import LivePipeline
+from frontend.operations.realtime.wire import Wire
+
+# Samples of new audio between two passes, and of a first one.
+_STEP = SAMPLE_RATE * 2 // 5
+_FIRST = SAMPLE_RATE
+# Samples without speech after which a pass may begin early, since the item is about to end.
+_PAUSE = SAMPLE_RATE // 4
+# Most samples of committed items that wait. Beyond, the session reads no more.
+_MOST_WAITING = 60 * SAMPLE_RATE
+# Characters of the transcript that the model reads before an item.
+_CONTEXT = 200
+# Errors that end a session.
+_FATAL = (InsufficientQuota, Unauthorized, RateLimited)
+
+
+class Transcriber:
+    """One pass of a session is under way at a time. ``key`` is the API key, which is checked for each item."""
+
+    def __init__(self, pipeline: LivePipeline, wire: Wire, context: RequestContext, key: str) -> None:
+        self._pipeline, self._wire, self._context, self._key = pipeline, wire, context, key
+        self.open: Item | None = None
+        self._committed: deque[Item] = deque()
+        self._working: asyncio.Task[None] | None = None
+        self._pass: asyncio.Task[list[Heard]] | None = None
+        self._pass_sent = False
+        self._fits = asyncio.Event()
+        self._fits.set()
+        self.timer: WorkTimer = pipeline.unbilled.timer(context.key)
+        self._said = ""
+        # Milliseconds charged so far.
+        self.charged_ms = 0
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(len(item.audio) for item in (*self._committed, *([self.open] if self.open else [])))
+
+    def grow(self) -> None:
+        """Begin a pass if the open item has enough new audio."""
+        if self._is_due() and (self._working is None or self._working.done()):
+            self._working = asyncio.create_task(self._work())
+
+    def commit(self) -> Item:
+        """Let the open item have its last pass. It takes the place of one that waits and would not hear all."""
+        assert self.open is not None
+        item, self.open = self.open, None
+        self._committed.append(item)
+        # A model may be unable to stop a call that it has.
+        if self._pass is not None and not self._pass_sent:
+            self._pass.cancel()
+        self._show_room()
+        self.grow()
+        return item
+
+    def discard(self) -> None:
+        """Forget the open item. What the client has read of it is charged."""
+        if self.open is not None:
+            item, self.open = self.open, None
+            if self._pass is not None:
+                self._pass.cancel()
+            self._leave(item)
+
+    async def room(self) -> None:
+        """Wait while too much audio waits."""
+        await self._fits.wait()
+
+    async def finish(self) -> None:
+        """Wait until all committed items are answered."""
+        if self._working is not None:
+            await asyncio.wait((self._working,))
+
+    async def close(self) -> None:
+        """Cancel all work, and charge what the client has read."""
+        if self._working is not None:
+            self._working.cancel()
+        self.discard()
+        while self._committed:
+            self._leave(self._committed.popleft())
+        await self.finish()
+
+    def _show_room(self) -> None:
+        if sum(item.samples for item in self._committed) > _MOST_WAITING and self._wire.is_open:
+            self._fits.clear()
+        else:
+            self._fits.set()
+
+    def _is_due(self) -> bool:
+        item = self.open
+        if self._committed:
+            return True
+        if item is None or not item.speech_end or item.samples < _FIRST:
+            return False
+        new, unheard = item.samples - item.tried, not item.hears_all(item.tried)
+        pauses = unheard and item.samples - item.speech_end >= _PAUSE
+        return pauses or (new >= _STEP and (unheard or not item.agreement.is_settled))
+
+    async def _work(self) -> None:
+        """Passes until there is nothing to do."""
+        try:
+            while self._is_due():
+                if self._committed:
+                    await self._complete(self._committed[0])
+                    self._committed.popleft()
+                    self._show_room()
+                elif self.open is not None:
+                    await self._listen(self.open)
+        except ConnectionError:
+            pass
+        except ApiError as failure:
+            self._wire.end(WSCloseCode.POLICY_VIOLATION, failure)
+        except Exception:
+            log.exception("unforeseen error")
+            self._wire.end(WSCloseCode.INTERNAL_ERROR, Internal("an internal error occurred"))
+        finally:
+            self._fits.set()
+
+    async def _words(self, item: Item, *, interim: bool) -> list[Heard] | None:
+        """The words of a pass; None if ``commit`` has cancelled it."""
+
+        def sent() -> None:
+            self._pass_sent = True
+
+        self._pass_sent, item.tried = False, item.samples
+        # Short items are heard better after what was said before.
+        item.context = self._said.partition(" ")[2]
+        self._pass = asyncio.create_task(self._pipeline.words(item, self._context, sent, interim=interim))
+        try:
+            await asyncio.wait((self._pass,))
+            if self._pass.cancelled():
+                return None
+            item.words, item.passed = self._pass.result(), item.tried
+            return self._pass.result()
+        finally:
+            self._pass.cancel()
+            self._pass = None
+
+    async def _listen(self, item: Item) -> None:
+        """A pass over the open item, whose new words are sent if the pass before heard them too."""
+        try:
+            await self._reserve(
+                item, round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE)
+            )
+            words = await self._words(item, interim=True)
+        except _FATAL:
+            raise
+        except ApiError:
+            # The model is away or busy. The next pass comes with more audio.
+            item.tried = item.samples
+            return
+        if words is not None and (text := item.agreement.add(words)):
+            await self._wire.send(events.delta(item, text))
+
+    async def _complete(self, item: Item) -> None:
+        """The last pass over an item, its bill and its transcript. Audio without speech is empty and free."""
+        charged = 0
+        try:
+            if item.speech_end:
+                await self._reserve(item, item.samples)
+                if not (item.passed and item.hears_all(item.passed)):
+                    await self._words(item, interim=False)
+                rest = item.agreement.finish(item.words)
+                if not self._wire.is_open:
+                    raise ConnectionResetError
+                charged = self._charge(item, item.samples)
+                if rest:
+                    await self._wire.send(events.delta(item, rest))
+        except _FATAL:
+            raise
+        except ApiError as failure:
+            if item.bill is not None:
+                item.bill.release()
+            await self._wire.send(events.failed(item, failure))
+            return
+        self._said = f"{self._said} {item.agreement.text}"[-_CONTEXT:]
+        await self._wire.send(events.completed(item, charged))
+
+    async def _reserve(self, item: Item, samples: int) -> None:
+        if item.bill is None:
+            item.bill = await self._pipeline.reserve(item, self._key, self._context, samples)
+            if item.left:
+                item.bill.release()
+
+    def _charge(self, item: Item, samples: int) -> int:
+        """Charge an item, and return the milliseconds."""
+        assert item.bill is not None
+        charged = milliseconds(samples)
+        item.bill.settle(charged)
+        item.bill.charge()
+        self.charged_ms += charged
+        self.timer.paid()
+        self.timer = self._pipeline.unbilled.timer(self._context.key)
+        return charged
+
+    def _leave(self, item: Item) -> None:
+        """End an item without its last pass: the client pays for the audio whose words it has read."""
+        item.left = True
+        if item.bill is not None:
+            try:
+                if item.agreement.text and not item.bill.charged:
+                    self._charge(item, item.passed)
+            finally:
+                item.bill.release()

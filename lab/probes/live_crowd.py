@@ -1,0 +1,158 @@
+"""Many live sessions that do little or harm: python -m lab.probes.live_crowd
+
+It starts the frontend with a fake Triton, and measures its memory with idle sessions, and the time of a short request
+while sessions send a byte a second, send as fast as they can, never read, or hang up in the middle.
+"""
+
+import asyncio
+import base64
+import multiprocessing
+import os
+import re
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import psutil
+
+from frontend.commands.database import with_registry
+from frontend.config.settings import Settings
+from tests.conftest import KEY, bearer
+from tests.fakes import add_key
+
+_IDLE, _CROWD, _SECONDS = 1000, 500, 5.0
+_PATH = "/v1/realtime?intent=transcription"
+# A second of noise, which is no speech.
+_AUDIO = base64.b64encode(os.urandom(48_000)).decode()
+_APPEND = f'{{"type": "input_audio_buffer.append", "audio": "{_AUDIO}"}}'
+Behaves = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
+
+
+def _transport(socket: Any) -> Any:
+    return socket._response.connection.transport
+
+
+async def one_byte_a_second(client: aiohttp.ClientSession, url: str) -> None:
+    """The first bytes of a message of 100,000 bytes."""
+    async with client.ws_connect(f"{url}{_PATH}") as socket:
+        wire = _transport(socket)
+        wire.write(b"\x81\xff" + (100_000).to_bytes(8, "big") + b"mask")
+        while True:
+            await asyncio.sleep(1)
+            wire.write(b"a")
+
+
+async def flood(client: aiohttp.ClientSession, url: str) -> None:
+    """Audio as fast as the server takes it."""
+    async with client.ws_connect(f"{url}{_PATH}") as socket:
+        while not socket.closed:
+            await socket.send_str(_APPEND)
+
+
+async def never_read(client: aiohttp.ClientSession, url: str) -> None:
+    """Events that have answers, which nobody reads."""
+    async with client.ws_connect(f"{url}{_PATH}") as socket:
+        _transport(socket).pause_reading()
+        while not socket.closed:
+            await socket.send_str('{"type": "input_audio_buffer.clear"}')
+            await asyncio.sleep(0)
+
+
+async def hang_up(client: aiohttp.ClientSession, url: str) -> None:
+    """A connection that breaks in the middle of a message, again and again."""
+    while True:
+        async with client.ws_connect(f"{url}{_PATH}") as socket:
+            await socket.send_str(_APPEND)
+            _transport(socket).abort()
+
+
+async def idle(client: aiohttp.ClientSession, url: str) -> None:
+    async with client.ws_connect(f"{url}{_PATH}") as socket:
+        async for _ in socket:
+            pass
+
+
+def crowd(behaves: Behaves, count: int, url: str, key: str) -> None:
+    """Sessions in a process of their own, which delays no measurement."""
+
+    async def run() -> None:
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(headers=bearer(key), connector=connector) as client:
+            await asyncio.gather(*(behaves(client, url) for _ in range(count)), return_exceptions=True)
+
+    asyncio.run(run())
+
+
+async def times(client: aiohttp.ClientSession, url: str, seconds: float) -> list[float]:
+    """Milliseconds of short requests, one after the other."""
+    taken, end = [], time.monotonic() + seconds
+    while time.monotonic() < end:
+        began = time.perf_counter()
+        async with client.post(f"{url}/v1/embeddings", json={"input": "a"}) as response:
+            assert response.status == 200, await response.text()
+        taken.append(1000 * (time.perf_counter() - began))
+        await asyncio.sleep(0.02)
+    return sorted(taken)
+
+
+async def until_open(client: aiohttp.ClientSession, url: str, count: int) -> int:
+    """Wait until all sessions are open, at most 20 s; return their number."""
+    opened = 0
+    for _ in range(40):
+        await asyncio.sleep(0.5)
+        async with client.get(f"{url}/metrics") as response:
+            found = re.search(r"^quartet_live_sessions\{.*\} (\S+)$", await response.text(), re.M)
+        opened = int(float(found[1])) if found else 0
+        if opened >= count:
+            break
+    return opened
+
+
+async def measure(client: aiohttp.ClientSession, url: str, process: psutil.Process) -> None:
+    def show(name: str, taken: list[float], before: int) -> None:
+        grown = (process.memory_info().rss - before) / 1e6
+        p99 = taken[int(0.99 * len(taken))]
+        print(f"{name}: {statistics.median(taken):.1f} ms, p99 {p99:.1f} ms, memory {grown:+.0f} MB", flush=True)
+
+    show("alone", await times(client, url, _SECONDS), process.memory_info().rss)
+    crowds: list[tuple[Behaves, int]] = [(idle, _IDLE), *((each, _CROWD) for each in (one_byte_a_second, never_read))]
+    for behaves, count in [*crowds, (hang_up, 20), (flood, 20)]:
+        before = process.memory_info().rss
+        others = multiprocessing.get_context("spawn").Process(target=crowd, args=(behaves, count, url, KEY))
+        others.start()
+        opened = await until_open(client, url, count)
+        show(f"{count} sessions ({opened} open): {behaves.__name__}", await times(client, url, _SECONDS), before)
+        others.kill()
+        others.join()
+        await asyncio.sleep(1)
+
+
+async def main() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        database = f"sqlite:///{folder}/quartet.sqlite3"
+        values = {"DATABASE": database, "USAGE_FOLDER": f"{folder}/usage", "PORT": "0", "EXTENSIONS": "realtime"}
+        values |= {"LIVE_SESSIONS": "5000", "CONNECTIONS_PER_ADDRESS": "0", "UNPAID_SECONDS": "1000"}
+        values |= {"LOG_LEVEL": "ERROR"}
+        environ = {**os.environ, **{f"QUARTET_{name}": value for name, value in values.items()}}
+        await asyncio.to_thread(with_registry, Settings(database=database), lambda registry: add_key(registry, KEY))
+        command = (sys.executable, "-m", "tests.fake_frontend", "--watch")
+        server = await asyncio.create_subprocess_exec(*command, env=environ, stdout=asyncio.subprocess.PIPE)
+        assert server.stdout is not None
+        try:
+            url = (await server.stdout.readline()).decode().strip()
+            connector = aiohttp.TCPConnector(limit=0)
+            async with aiohttp.ClientSession(headers=bearer(KEY), connector=connector) as client:
+                await measure(client, url, psutil.Process(server.pid))
+        finally:
+            server.terminate()
+            await server.wait()
+
+
+if __name__ == "__main__":
+    assert Path("frontend").is_dir(), "run it in the repository"
+    asyncio.run(main())

@@ -1,0 +1,144 @@
+"""What live sessions cost, and how they end."""
+
+import asyncio
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from frontend.access.caller import Caller
+from frontend.access.known_keys import KnownKeys
+from frontend.config.settings import Settings
+from frontend.errors import Unauthorized
+from frontend.usage.queries import UsageQueries
+from tests.charges import ORG_KEY, charges
+from tests.conftest import Client, bearer
+from tests.eventually import until
+from tests.fakes import FakeTriton
+from tests.http.calls import runner_of
+from tests.live import TRANSCRIBED, live, pcm, refused, silence, spoken
+from tests.speech import SAMPLE_RATE, say
+
+pytestmark = pytest.mark.settings(extensions="realtime")
+
+BY_CLIENT: dict[str, Any] = {"turn_detection": None}
+# At 6,000 micro-CHF a minute.
+TWO_SECONDS = 200
+# What is reserved for an item whose end is not known yet.
+WINDOW = 3_000
+
+
+def lasting(seconds: float) -> NDArray[np.float32]:
+    """A sentence with silence up to this length."""
+    return np.concatenate([say("Good morning."), silence(seconds)])[: int(seconds * SAMPLE_RATE)]
+
+
+async def test_each_item_is_charged_by_the_millisecond(client: Client, settings: Settings) -> None:
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        seconds = []
+        for length in (2.0, 1.25):
+            await session.say(pcm(lasting(length)))
+            await session.send("input_audio_buffer.commit")
+            seconds.append((await session.until(f"{TRANSCRIBED}.completed"))[-1]["usage"]["seconds"])
+    rows = await charges(client, settings)
+    assert sorted((row["quantity"], row["amount"], row["model"]) for row in rows) == [
+        (1250, 125, "stt-1"),
+        (2000, TWO_SECONDS, "stt-1"),
+    ]
+    assert seconds == [2.0, 1.25]
+
+
+async def test_a_wallet_pays_what_was_heard_and_no_more(client: Client, books: UsageQueries) -> None:
+    await books.top_up("acme", WINDOW, None)
+    async with live(client, headers=bearer(ORG_KEY)) as session:
+        await session.configure(**BY_CLIENT)
+        await session.say(pcm(lasting(2.0)))
+        await session.send("input_audio_buffer.commit")
+        await session.until(f"{TRANSCRIBED}.completed")
+    await client.close()
+    assert await books.balance("acme") == WINDOW - TWO_SECONDS
+
+
+async def test_without_money_the_session_ends_with_an_error(client: Client, books: UsageQueries) -> None:
+    await books.top_up("acme", TWO_SECONDS - 1, None)
+    async with live(client, headers=bearer(ORG_KEY)) as session:
+        await session.configure(**BY_CLIENT)
+        await session.say(pcm(lasting(2.0)))
+        await session.send("input_audio_buffer.commit")
+        (*_, told) = await session.until("error")
+        assert told["error"]["type"] == "insufficient_quota"
+        assert await session.closed() == 1008
+    await client.close()
+    assert await books.balance("acme") == TWO_SECONDS - 1
+
+
+async def test_words_that_were_sent_are_charged_when_the_client_hangs_up(client: Client, settings: Settings) -> None:
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        for _ in range(3):
+            await session.say(pcm(lasting(1.0)))
+            await asyncio.sleep(0.1)
+        await session.until(f"{TRANSCRIBED}.delta")
+    (row,) = await charges(client, settings)
+    assert 1000 <= row["quantity"] <= 3000
+
+
+async def test_a_client_that_hangs_up_before_it_read_a_word_pays_nothing(
+    client: Client, settings: Settings, books: UsageQueries, triton: FakeTriton
+) -> None:
+    await books.top_up("acme", WINDOW, None)
+    answered = asyncio.Event()
+    triton.wait = answered.wait
+    async with live(client, headers=bearer(ORG_KEY)) as session:
+        await session.say(pcm(spoken()))
+        await until(lambda: bool(triton.calls))
+    answered.set()
+    assert await charges(client, settings) == []
+    assert await books.balance("acme") == WINDOW
+
+
+async def test_a_key_that_is_revoked_ends_its_sessions(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def identify(self: KnownKeys, key: str) -> Caller:
+        raise Unauthorized("revoked")
+
+    async with live(client) as session:
+        await session.until("session.created")
+        monkeypatch.setattr(KnownKeys, "identify", identify)
+        await session.say(pcm(spoken()))
+        (*_, told) = await session.until("error")
+        assert told["error"]["type"] == "invalid_api_key"
+        assert await session.closed() == 1008
+
+
+@pytest.mark.settings(live_seconds=1.0)
+async def test_a_session_has_a_longest_time(client: Client) -> None:
+    async with live(client) as session:
+        (*_, told) = await session.until("error")
+        assert told["error"]["code"] == "session_expired"
+        assert await session.closed() == 1000
+
+
+@pytest.mark.settings(live_idle_seconds=1.0)
+async def test_a_session_without_events_ends(client: Client) -> None:
+    async with live(client) as session:
+        (*_, told) = await session.until("error")
+        assert told["error"]["code"] == "session_expired"
+
+
+async def test_a_stop_answers_what_was_said_and_closes_the_session(client: Client, triton: FakeTriton) -> None:
+    async with live(client) as session, live(client) as idle:
+        await session.configure(**BY_CLIENT)
+        await session.say(pcm(lasting(2.0)))
+        await until(lambda: bool(triton.calls))
+        stopped = asyncio.create_task(runner_of(client).cleanup())
+        (*_, told) = await session.until(f"{TRANSCRIBED}.completed")
+        assert told["transcript"] == "hello there"
+        assert (await session.closed(), await idle.closed()) == (1001, 1001)
+        await asyncio.wait_for(stopped, 5)
+
+
+async def test_a_process_that_stops_begins_no_session(client: Client) -> None:
+    runner_of(client).state.closing = True
+    assert await refused(client) == 502

@@ -1,0 +1,175 @@
+"""Live speech: which words are final, where turns begin and end, and what a client's event means."""
+
+import asyncio
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from frontend.audio.detector import FRAME, Detector, speech_probabilities
+from frontend.catalogue.models import Served
+from frontend.errors import InvalidRequest
+from frontend.operations.realtime.agreement import Agreement, Heard
+from frontend.operations.realtime.items import Item
+from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
+from frontend.operations.realtime.turns import Listener, Turns
+from frontend.operations.realtime.turnstile import Turnstile
+from tests.speech import say
+
+CONFIG = SessionConfig("stt-1")
+SERVED = Served.of()
+INPUT, DETECTION = "session.audio.input", "session.turn_detection"
+RATE_16 = {"type": "audio/pcm", "rate": 16_000}
+
+
+def heard(text: str) -> list[Heard]:
+    """Words of half a second."""
+    return [Heard(f" {word}", number / 2, number / 2 + 0.5) for number, word in enumerate(text.split())]
+
+
+def sent(*passes: str) -> list[str]:
+    """What is sent after each pass, the last of which is the final one."""
+    agreement = Agreement()
+    deltas = [agreement.add(heard(text)) for text in passes[:-1]]
+    return [*deltas, agreement.finish(heard(passes[-1]))]
+
+
+def test_words_are_sent_when_a_second_pass_hears_them_too() -> None:
+    assert sent("one", "one two", "one two three", "one two three") == ["", "one", " two", " three"]
+
+
+def test_case_and_punctuation_make_no_other_word() -> None:
+    assert sent("We went.", "we went to", "We went to town.") == ["", "we went", " to town."]
+
+
+def test_the_end_of_what_is_heard_so_far_is_no_end_of_a_sentence() -> None:
+    assert sent("We went.", "We went.", "We went, too.", "We went, too.") == ["", "We went", "", ", too."]
+
+
+def test_words_on_which_passes_differ_wait() -> None:
+    assert sent("recognise", "wreck a nice", "wreck a nice beach") == ["", "", "wreck a nice beach"]
+
+
+def test_a_final_pass_that_splits_a_sent_word_repeats_and_loses_nothing() -> None:
+    assert sent("goodbye now", "goodbye now my", "good bye now my friend")[-1] == " my friend"
+
+
+def test_a_final_pass_that_hears_sent_words_differently_goes_on_by_time() -> None:
+    assert sent("a b", "a b", "x y c d")[-1] == " c d"
+
+
+@given(st.lists(st.lists(st.sampled_from(["a", "b", "c."]), max_size=8).map(" ".join), min_size=1, max_size=6))
+def test_the_transcript_is_what_was_sent(passes: list[str]) -> None:
+    agreement = Agreement()
+    deltas = [agreement.add(heard(text)) for text in passes]
+    deltas.append(agreement.finish(heard(passes[-1])))
+    assert agreement.text == "".join(deltas)
+
+
+def test_a_turn_begins_with_speech_and_ends_after_silence() -> None:
+    turns = Turns(threshold=0.5, silence_ms=96)
+    told = [turns.next(probability) for probability in (0.9, 0.1, 0.9, 0.9, 0.4, 0.1, 0.9, 0.1, 0.1, 0.1, 0.1)]
+    assert [(place, turn) for place, turn in enumerate(told) if turn] == [(3, "started"), (9, "stopped")]
+
+
+def test_audio_in_pieces_is_heard_as_in_one() -> None:
+    data = (say("Good morning.") * 32767).astype(np.int16).tobytes()
+    whole = Listener("audio/pcm").hear(data, last=True)
+    listener = Listener("audio/pcm")
+    # Pieces of an odd number of bytes cut samples in two.
+    pieces = [listener.hear(data[place : place + 1001]) for place in range(0, len(data), 1001)]
+    pieces.append(listener.hear(b"", last=True))
+    assert np.concatenate([piece.samples for piece in pieces]).tobytes() == whole.samples.tobytes()
+    assert sum(piece.count for piece in pieces) == whole.count == -(-len(data) // 2 * 16 // 24)
+    assert np.allclose(np.concatenate([piece.probabilities for piece in pieces]), whole.probabilities, atol=1e-3)
+
+
+def test_a_detector_goes_on_where_it_stopped() -> None:
+    audio = (say("Good morning.") * 32767).astype(np.int16)
+    frames = audio[: len(audio) // FRAME * FRAME].reshape(-1, FRAME)
+    detector = Detector()
+    parts = [detector.probabilities(frames[place : place + 7]) for place in range(0, len(frames), 7)]
+    assert np.allclose(np.concatenate(parts), speech_probabilities(frames), atol=1e-3)
+
+
+def test_a_long_item_is_cut_where_there_is_least_speech_and_after_its_sent_words() -> None:
+    item = Item("item_1", None, CONFIG, 0)
+    for place in range(100):
+        item.add(bytes(2 * FRAME), 0.1 if place in (20, 80) else 0.9, 0.5)
+    item.agreement.add(heard("one two"))
+    item.agreement.add(heard("one two"))
+    audio, probabilities = item.cut()
+    assert (item.samples, len(audio), len(probabilities)) == (80 * FRAME, 20 * FRAME * 2, 20)
+
+
+async def test_a_crowd_of_sessions_takes_turns() -> None:
+    turnstile, passed = Turnstile(), 0
+
+    async def go_on() -> None:
+        nonlocal passed
+        await turnstile.turn()
+        passed += 1
+
+    waiting = asyncio.gather(*(go_on() for _ in range(100)))
+    counts = []
+    while not waiting.done():
+        before = passed
+        await asyncio.sleep(0)
+        counts.append(passed - before)
+    assert passed == 100
+    assert max(counts) <= 10
+
+
+def update(shape: str = "session.update", **options: Any) -> Any:
+    return {"type": shape, "session": options}
+
+
+def test_a_session_update_changes_only_what_it_names() -> None:
+    options = {"format": {"type": "audio/pcmu"}, "transcription": {"language": "de"}, "noise_reduction": None}
+    event = update(type="transcription", audio={"input": options})
+    expected = replace(CONFIG, audio_format="audio/pcmu", language="de")
+    assert parse(event, CONFIG, SERVED) == Update(expected, beta=False)
+
+
+def test_turn_detection_may_be_switched_off_and_set() -> None:
+    off = update("transcription_session.update", turn_detection=None)
+    assert parse(off, CONFIG, SERVED) == Update(replace(CONFIG, detection=None), beta=True)
+    given = {"type": "server_vad", "threshold": 0.6, "silence_duration_ms": 350}
+    event = update("transcription_session.update", turn_detection=given)
+    assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=Detection(0.6, 300, 350)), beta=True)
+
+
+def test_commit_and_clear_are_events_of_their_own() -> None:
+    assert parse({"type": "input_audio_buffer.commit"}, CONFIG, SERVED) == Commit()
+    assert parse({"type": "input_audio_buffer.clear"}, CONFIG, SERVED) == Clear()
+
+
+@pytest.mark.parametrize(
+    ("event", "param"),
+    [
+        ({}, "type"),
+        ({"type": "input_audio_buffer.append"}, "audio"),
+        ({"type": "session.update"}, "session"),
+        (update(type="realtime"), "session.type"),
+        (update(type="transcription", voice="alloy"), "session.voice"),
+        (update(type="transcription", audio={"input": {"format": {"type": "audio/mp3"}}}), f"{INPUT}.format.type"),
+        (update(type="transcription", audio={"input": {"format": RATE_16}}), f"{INPUT}.format.rate"),
+        (update("transcription_session.update", input_audio_transcription={"model": "other"}), "model"),
+        (update("transcription_session.update", input_audio_transcription={"language": "xx"}), "language"),
+        (update("transcription_session.update", turn_detection={"type": "semantic_vad"}), f"{DETECTION}.type"),
+        (update("transcription_session.update", turn_detection={"threshold": 2}), f"{DETECTION}.threshold"),
+    ],
+)
+def test_a_faulty_event_names_its_parameter(event: Any, param: str) -> None:
+    with pytest.raises(InvalidRequest) as fault:
+        parse(event, CONFIG, SERVED)
+    assert fault.value.param == param
+
+
+@pytest.mark.parametrize("text", ["", "[]", "nan", "[" * 100_000, f"[{'[],' * 3_000}[]]"])
+def test_what_is_no_json_object_is_refused(text: str) -> None:
+    with pytest.raises(InvalidRequest):
+        read(text)
