@@ -37,8 +37,9 @@ _BYTES_PER_CHARACTER = 4000
 # The same per phoneme id; and phoneme ids per character.
 _BYTES_PER_ID = 2000
 _IDS_PER_CHARACTER = 2.5
-# Utterances of a stream that are spoken at once, or wait to be sent. Each lasts longer than the next one takes.
-_AHEAD = 3
+# Utterances of a stream that are spoken at once, or wait to be sent. Fewer would leave processors idle while a long one
+# is waited for.
+_AHEAD = 5
 
 P = ParamSpec("P")
 T = TypeVar("T")
