@@ -16,6 +16,8 @@ _COMPARED = 6
 _SHIFT = 4
 # Seconds by which the time of a word may differ between two passes.
 _TOLERANCE = 0.15
+# Seconds in which nobody says four words.
+_RUSHED_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
@@ -105,6 +107,11 @@ class Agreement:
             # The pass heard the sent words differently, so only times are left to go by.
             return sum(1 for _ in takewhile(lambda word: word.start < self.end - _TOLERANCE, words))
         return place
+
+
+def is_rushed(words: Sequence[Heard]) -> bool:
+    """Whether words follow each other faster than people speak: the model repeats itself at the end of short audio."""
+    return any(last.end - first.start < _RUSHED_SECONDS for first, last in zip(words, words[3:], strict=False))
 
 
 def _mark(text: str) -> str:

@@ -11,7 +11,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError, InsufficientQuota, Internal, RateLimited, Unauthorized
 from frontend.observe.logs import log
 from frontend.operations.realtime import events
-from frontend.operations.realtime.agreement import Heard
+from frontend.operations.realtime.agreement import Heard, is_rushed
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.realtime.wire import Wire
@@ -25,6 +25,8 @@ _PAUSE = SAMPLE_RATE // 4
 _MOST_WAITING = 60 * SAMPLE_RATE
 # Characters of the transcript that the model reads before an item.
 _CONTEXT = 200
+# Samples of an item for which it reads them.
+_LEAST_FOR_CONTEXT = 2 * SAMPLE_RATE
 # Errors that end a session.
 _FATAL = (InsufficientQuota, Unauthorized, RateLimited)
 
@@ -136,8 +138,8 @@ class Transcriber:
             self._pass_sent = True
 
         self._pass_sent, item.tried = False, item.samples
-        # Short items are heard better after what was said before.
-        item.context = self._said.partition(" ")[2]
+        # Short items are heard better after what was said before. The shortest may repeat it.
+        item.context = self._said.partition(" ")[2] if item.samples >= _LEAST_FOR_CONTEXT else ""
         self._pass = asyncio.create_task(self._pipeline.words(item, self._context, sent, interim=interim))
         try:
             await asyncio.wait((self._pass,))
@@ -162,7 +164,11 @@ class Transcriber:
             # The model is away or busy. The next pass comes with more audio.
             item.tried = item.samples
             return
-        if words is not None and (text := item.agreement.add(words)):
+        if words is None:
+            return
+        if is_rushed(words):
+            item.passed = 0
+        elif text := item.agreement.add(words):
             await self._wire.send(events.delta(item, text))
 
     async def _complete(self, item: Item) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from frontend.audio.detector import FRAME, Detector, speech_probabilities
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
-from frontend.operations.realtime.agreement import Agreement, Heard
+from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed
 from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
 from frontend.operations.realtime.turns import Listener, Turns
@@ -59,6 +59,11 @@ def test_a_final_pass_that_splits_a_sent_word_repeats_and_loses_nothing() -> Non
 
 def test_a_final_pass_that_hears_sent_words_differently_goes_on_by_time() -> None:
     assert sent("a b", "a b", "x y c d")[-1] == " c d"
+
+
+def test_words_faster_than_speech_are_no_speech() -> None:
+    assert not is_rushed(heard("dial five to allow this"))
+    assert is_rushed([*heard("dial five to"), *(Heard(" to", 1.5 + 0.02 * n, 1.52 + 0.02 * n) for n in range(4))])
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c."]), max_size=8).map(" ".join), min_size=1, max_size=6))
