@@ -1,7 +1,7 @@
 // What the four panels have in common: a form that is sent, told of while it is under way, cancelled, and answered.
 
 import { Answer } from "/shared/answer.js";
-import { Cancelled, ask } from "/shared/ask.js";
+import { Cancelled, ask, follow } from "/shared/ask.js";
 import { Code } from "/shared/code.js";
 import { make, number } from "/shared/dom.js";
 import { storedKey } from "/shared/key.js";
@@ -15,6 +15,7 @@ export class Panel {
   #error = make("p", { role: "alert" });
 
   // `request(fields)` gives what is sent, `lacking()` says what it lacks; `show(answer, request)` gives the facts.
+  // A request whose answer is shown while it comes has `begin(signal)`, which gives `take`, told of each piece, and `end`.
   constructor(node, request, show, lacking = () => "") {
     this.form = node.querySelector("form");
     [this.#request, this.#show, this.#lacking] = [request, show, lacking];
@@ -61,9 +62,11 @@ export class Panel {
     if (this.#error.textContent) return;
     this.#answer.clear();
     this.#controller = new AbortController();
+    const { signal } = this.#controller;
+    const coming = request.begin?.(signal);
     const end = this.#begin();
     try {
-      const answer = await ask(request, key, this.#controller.signal, (part) => this.#uploaded(part));
+      const answer = await (coming ? follow(request, key, signal, coming.take) : ask(request, key, signal, (part) => this.#uploaded(part)));
       this.#answer.show(answer);
       if (answer.status === 401) return askForKey(refusal(answer));
       if (answer.status !== 200) throw new Error(refusal(answer));
@@ -77,8 +80,15 @@ export class Panel {
       this.#error.textContent = error.message;
       if (!(error instanceof Cancelled)) this.#error.scrollIntoView({ block: "nearest" });
     } finally {
+      coming?.end();
       end();
     }
+  }
+
+  // Shows the result before all of it is there.
+  reveal() {
+    this.#result.hidden = false;
+    this.#result.removeAttribute("data-old");
   }
 
   #uploaded(part) {

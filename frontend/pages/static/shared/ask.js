@@ -2,6 +2,8 @@
 
 export class Cancelled extends Error {}
 
+const GONE = "The server could not be reached, or it ended the connection.";
+
 // `request` is as in recipes.js; `sent` is told which part has gone up, from 0 to 1.
 // Gives status, headers (a Map), body (an ArrayBuffer) and the seconds that all of it took.
 export function ask({ path, json, form }, key, signal = new AbortController().signal, sent = () => {}) {
@@ -21,11 +23,31 @@ export function ask({ path, json, form }, key, signal = new AbortController().si
         seconds: (performance.now() - started) / 1000,
       }),
     );
-    asked.addEventListener("error", () => reject(new Error("The server could not be reached, or it ended the connection.")));
+    asked.addEventListener("error", () => reject(new Error(GONE)));
     asked.addEventListener("abort", () => reject(new Cancelled("Cancelled.")));
     signal.addEventListener("abort", () => asked.abort());
     asked.send(json ? JSON.stringify(json) : form && filled(form));
   });
+}
+
+// The same by fetch, which gives an answer piece by piece: `take` is told those of a good one (each a Uint8Array).
+export async function follow({ path, json, form }, key, signal, take) {
+  const started = performance.now();
+  const failed = () => {
+    throw signal.aborted ? new Cancelled("Cancelled.") : new Error(GONE);
+  };
+  const headers = { Authorization: `Bearer ${key}`, ...(json && { "Content-Type": "application/json" }) };
+  const body = json ? JSON.stringify(json) : filled(form);
+  const answer = await fetch(path, { method: "POST", headers, body, signal }).catch(failed);
+  const [reader, pieces] = [answer.body.getReader(), []];
+  for (;;) {
+    const { done, value } = await reader.read().catch(failed);
+    if (done) break;
+    pieces.push(value);
+    if (answer.ok) take(value);
+  }
+  const whole = await new Blob(pieces).arrayBuffer();
+  return { status: answer.status, headers: new Map(answer.headers), body: whole, seconds: (performance.now() - started) / 1000 };
 }
 
 function filled(form) {

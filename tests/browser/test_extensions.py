@@ -1,0 +1,75 @@
+"""What the pages show of extensions in Debian's Chromium before a fake Triton."""
+
+import asyncio
+import wave
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Page, expect
+
+from frontend.access import api_key
+from tests.browser.barriers import barriers
+from tests.browser.conftest import press
+from tests.browser.served import open_with_key, served_with_key
+from tests.conftest import settings_in
+from tests.fakes import FakeTriton
+
+pytestmark = pytest.mark.asyncio(loop_scope="session")
+
+KEY = api_key.new_key()
+
+
+@pytest.fixture(scope="module")
+def triton() -> FakeTriton:
+    return FakeTriton()
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
+async def page(tab: Page, tmp_path_factory: pytest.TempPathFactory, triton: FakeTriton) -> AsyncIterator[Page]:
+    """The playground of an application with every extension, signed in."""
+    settings = settings_in(tmp_path_factory.mktemp("extensions"), extensions="all")
+    async with served_with_key(settings, KEY, "acme", triton) as url:
+        await open_with_key(tab, url, KEY, "/playground")
+        await expect(tab.locator("#whose")).not_to_be_empty()
+        yield tab
+
+
+@pytest.fixture
+def last(triton: FakeTriton, monkeypatch: pytest.MonkeyPatch) -> Iterator[asyncio.Event]:
+    """What every call after the first one waits for."""
+    going, before = asyncio.Event(), len(triton.calls)
+
+    async def wait() -> None:
+        if len(triton.calls) > before + 1:
+            await going.wait()
+
+    monkeypatch.setattr(triton, "wait", wait)
+    yield going
+    going.set()
+
+
+def _seconds(path: Path) -> float:
+    with wave.open(str(path)) as file:
+        return float(file.getnframes() / file.getframerate())
+
+
+async def test_speech_sounds_while_it_is_spoken_and_is_saved_whole(page: Page, last: asyncio.Event) -> None:
+    await page.get_by_label("Text", exact=True).fill("Hello there. How are you? I am well, thanks.")
+    spoken = await press(page, "Listen", "Speak")
+    # The first text waits for processes that start.
+    await expect(spoken.get_by_text("First sound after")).to_be_visible(timeout=60_000)
+    await expect(spoken.get_by_role("button", name="Cancel")).to_be_visible()
+    last.set()
+    await spoken.locator(".result:not([data-old])").wait_for()
+    async with page.expect_download() as downloading:
+        await page.get_by_role("link", name="Download").click()
+    saved = await (await downloading.value).path()
+    await page.wait_for_function("heard.duration > 0")
+    assert _seconds(Path(saved)) == pytest.approx(await page.evaluate("heard.duration"), abs=0.01)
+
+
+async def test_what_extensions_add_has_no_barriers(page: Page) -> None:
+    await page.evaluate("sounding.hidden = false")
+    assert await barriers(page) == []
