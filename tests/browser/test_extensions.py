@@ -5,20 +5,27 @@ import wave
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
+import numpy as np
 import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.access import api_key
 from tests.browser.barriers import barriers
-from tests.browser.conftest import press
+from tests.browser.conftest import press, show
 from tests.browser.served import open_with_key, served_with_key
 from tests.conftest import settings_in
 from tests.fakes import FakeTriton
+from tests.speech import encode, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
+# Two windows.
+_LONG = np.concatenate(
+    [say("this is a part of what was said about many things " * 6), np.zeros(16_000, np.float32)] * 2
+)
+_FILE = {"name": "long.wav", "mimeType": "audio/wav", "buffer": encode(_LONG, "wav")}
 
 
 @pytest.fixture(scope="module")
@@ -68,6 +75,17 @@ async def test_speech_sounds_while_it_is_spoken_and_is_saved_whole(page: Page, l
     saved = await (await downloading.value).path()
     await page.wait_for_function("heard.duration > 0")
     assert _seconds(Path(saved)) == pytest.approx(await page.evaluate("heard.duration"), abs=0.01)
+
+
+async def test_a_transcript_shows_while_the_rest_is_transcribed(page: Page, last: asyncio.Event) -> None:
+    await show(page, "Transcribe")
+    await page.locator("#file").set_input_files(_FILE)  # type: ignore[arg-type]
+    await page.locator("#answers select").select_option("stream")
+    sent = await press(page, "Transcribe")
+    await expect(page.locator("#transcript")).to_have_text("hello there")
+    await expect(sent.get_by_role("button", name="Cancel")).to_be_visible()
+    last.set()
+    await expect(page.locator("#transcript")).to_have_text("hello there hello there")
 
 
 async def test_what_extensions_add_has_no_barriers(page: Page) -> None:

@@ -1,20 +1,21 @@
-// A transcript as a file: text, subtitles, or all that the answer says. Made in the page; nothing is asked for.
+// A transcript as a file: text, subtitles, or all that the answer says. Made in the page, unless the answer is the file.
 
 import { make } from "/shared/dom.js";
 
 const KINDS = {
   TXT: ["text/plain", ({ text }) => `${text}\n`],
-  SRT: ["application/x-subrip", ({ segments }) => segments.map((segment, place) => `${place + 1}\n${cue(segment, ",")}`).join("\n")],
-  VTT: ["text/vtt", ({ segments }) => `WEBVTT\n\n${segments.map((segment) => cue(segment, ".")).join("\n")}`],
+  SRT: ["application/x-subrip", ({ made, segments }) => made ?? segments.map((segment, place) => `${place + 1}\n${cue(segment, ",")}`).join("\n")],
+  VTT: ["text/vtt", ({ made, segments }) => made ?? `WEBVTT\n\n${segments.map((segment) => cue(segment, ".")).join("\n")}`],
   JSON: ["application/json", (heard) => JSON.stringify(heard, null, 2)],
 };
 
-// A button for each kind; `heard` gives the answer, and `name` what the recording is called.
-export function downloads(heard, name) {
-  return Object.entries(KINDS).map(([kind, [type, content]]) => {
+// A button for each of `kinds`; `heard` is what the answer says, or has the file as `made`; `name` is that of the recording.
+export function downloads(kinds, heard, name) {
+  return kinds.map((kind) => {
+    const [type, content] = KINDS[kind];
     const button = make("button", { type: "button", class: "small", "aria-label": `Download as ${kind}` }, kind);
     button.addEventListener("click", () => {
-      const file = new File([content(heard())], `${name().replace(/\.[^.]*$/, "")}.${kind.toLowerCase()}`, { type });
+      const file = new File([content(heard)], `${name.replace(/\.[^.]*$/, "")}.${kind.toLowerCase()}`, { type });
       const address = URL.createObjectURL(file);
       make("a", { href: address, download: file.name }).click();
       URL.revokeObjectURL(address);

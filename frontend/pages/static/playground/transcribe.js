@@ -2,7 +2,8 @@
 
 import { byId, copyButton, make, number } from "/shared/dom.js";
 import { cost, language } from "/shared/offer.js";
-import { Panel, read } from "./panel.js";
+import { ANSWERS, eventReader, offerAnswers } from "./answers.js";
+import { Panel } from "./panel.js";
 import { Player } from "./player.js";
 import { canRecord, record } from "./record.js";
 import { downloads } from "./subtitles.js";
@@ -10,16 +11,17 @@ import { Transcript } from "./transcript.js";
 
 // What stands in the request until there is a file.
 const NONE = new File([], "recording.wav");
+const NOTHING = { text: "", segments: [] };
 
 export function transcribe(here) {
   const node = byId("transcriptions");
   const player = new Player((seconds) => transcript.light(seconds));
   const transcript = new Transcript(byId("transcript"), (seconds) => player.play(seconds));
-  let [file, text] = [NONE, ""];
+  let [file, streamed] = [NONE, null];
   const names = here.languages.map((code) => [code, language(code)]).sort(([, first], [, second]) => first.localeCompare(second));
   node.querySelector('[name="language"]').append(...names.map(([code, name]) => make("option", { value: code }, name)));
-  let last = null;
-  byId("transcript-actions").append(copyButton(() => text, "the text"), ...downloads(() => last, () => file.name));
+  const extensions = here.extensions ?? [];
+  offerAnswers(byId("answers"), extensions);
   const lacking = () => {
     if (file === NONE) return "Record something, or choose a file first.";
     const most = here.largest_file;
@@ -30,23 +32,52 @@ export function transcribe(here) {
   function request(fields) {
     const form = [["file", file], ["model", fields.get("model")]];
     for (const name of ["language", "prompt"]) if (fields.get(name)) form.push([name, fields.get(name)]);
-    form.push(["response_format", "verbose_json"], ["timestamp_granularities[]", "segment"], ["timestamp_granularities[]", "word"]);
-    return { path: "/v1/audio/transcriptions", form };
+    const kind = fields.get("answer");
+    form.push(...ANSWERS[kind].fields);
+    return { path: "/v1/audio/transcriptions", form, kind, ...(kind === "stream" && { begin }) };
   }
 
-  async function show(answer, { form }) {
-    const heard = read(answer);
-    [last, text] = [heard, heard.text];
+  // Shows a text that comes part by part.
+  function begin() {
+    const [begun, shown] = [performance.now(), make("p", { "aria-live": "polite" })];
+    streamed = { text: "", segments: [], waited: 0 };
+    const take = eventReader(({ delta }) => {
+      if (!delta) return;
+      if (!streamed.text) {
+        streamed.waited = (performance.now() - begun) / 1000;
+        present(NOTHING, "stream");
+        byId("transcript").replaceChildren(shown);
+        panel.reveal();
+      }
+      streamed.text += delta;
+      shown.append(delta);
+    });
+    return { take, end: () => {} };
+  }
+
+  // Without segments, it is a text.
+  function present(heard, kind) {
+    const { text, segments, words, made } = heard;
     transcript.show(heard);
-    byId("how").hidden = !heard.words?.length;
-    if (!text) byId("transcript").textContent = "No speech was found in it.";
+    byId("how").hidden = !words?.length;
+    if (!segments.length) byId("transcript").replaceChildren(text ? make(made ? "pre" : "p", { class: "wrap" }, text) : "No speech was found in it.");
+    const saves = ANSWERS[kind].saves(extensions);
+    byId("transcript-actions").replaceChildren(copyButton(() => text, "the text"), ...downloads(saves, heard, file.name));
+  }
+
+  async function show(answer, { form, kind }) {
+    const heard = kind === "stream" ? streamed : ANSWERS[kind].read(answer);
+    present(heard, kind);
+    const taken = ["Time taken", `${number(answer.seconds, 2)} s`];
+    if (kind === "stream") return [["First words", `${number(heard.waited, 2)} s`], taken];
+    if (heard.made !== undefined) return [taken];
     const factor = answer.seconds / heard.duration;
     return [
       ["Language", heard.language ? language(heard.language) : "none"],
       ["Length", `${number(heard.duration, 1)} s`],
-      ["Time taken", `${number(answer.seconds, 2)} s`],
+      taken,
       ["Real-time factor", `${number(factor, 2)}, ${number(1 / factor, 1)} times as fast as it was spoken`],
-      ["Price", text ? cost(here, form[1][1], Math.round(heard.duration * 1000)) : "free"],
+      ["Price", heard.text ? cost(here, form[1][1], Math.round(heard.duration * 1000)) : "free"],
     ];
   }
 
@@ -59,7 +90,7 @@ export function transcribe(here) {
     file = opened;
     showChosen(file);
     node.querySelector(".result").hidden = true;
-    transcript.show({ segments: [] });
+    transcript.show(NOTHING);
     player.open(file);
     panel.tell();
     panel.refuse(others ? `One recording at a time: ${file.name} was taken, and ${others} more ${others > 1 ? "were" : "was"} not.` : "");

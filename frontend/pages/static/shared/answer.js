@@ -27,7 +27,7 @@ export class Answer {
     this.#status.textContent = `The answer: ${status} after ${number(seconds, 2)} s`;
     const found = SHOWN.filter((name) => headers.has(name));
     this.#headers.replaceChildren(...found.flatMap((name) => [make("dt", {}, name), make("dd", {}, headers.get(name))]));
-    const text = /^(application\/json|text\/)/.test(headers.get("content-type") ?? "");
+    const text = /^(application\/(json|x-subrip)|text\/)/.test(headers.get("content-type") ?? "");
     this.#fold.hidden = !text;
     this.#whole = text ? readable(new TextDecoder().decode(body)) : "";
     this.#body.textContent = shortened(this.#whole);

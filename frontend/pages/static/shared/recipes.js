@@ -4,6 +4,7 @@
 // `saves`, the file that its answer is put into.
 
 const KEY = "QUARTET_API_KEY";
+const SUBTITLES = ["srt", "vtt"];
 const json = (value) => {
   const short = JSON.stringify(value);
   return short.length < 60 ? short : JSON.stringify(value, null, 2);
@@ -16,7 +17,7 @@ export function recipes(request, origin) {
 }
 
 export function curl({ path, json: body, form = [], saves }, origin, key = KEY) {
-  const lines = [`curl -s ${origin}${path}`, `-H "Authorization: Bearer $${key}"`];
+  const lines = [`curl -s${fields(form).stream ? "N" : ""} ${origin}${path}`, `-H "Authorization: Bearer $${key}"`];
   if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(json(body))}`);
   for (const [name, value] of form) {
     const file = value instanceof File;
@@ -40,10 +41,17 @@ const named = (values) => Object.entries(values).map(([name, value]) => `    ${n
 function fields(form) {
   const found = {};
   for (const [name, value] of form) {
-    if (name.endsWith("[]")) (found[name.slice(0, -2)] ??= []).push(value);
+    if (name === "stream") found.stream = true;
+    else if (name.endsWith("[]")) (found[name.slice(0, -2)] ??= []).push(value);
     else if (!(value instanceof File)) found[name] = value;
   }
   return found;
+}
+
+// How OpenAI's client gives a transcript: as events, as a text, or as an object.
+function transcript({ stream, response_format: format }) {
+  if (stream) return `for event in answer:\n    print(event)`;
+  return SUBTITLES.includes(format) ? "print(answer)" : "print(answer.text)";
 }
 
 const CALLS = {
@@ -51,7 +59,7 @@ const CALLS = {
     `speech = client.audio.speech.create(\n${named(body)})\nspeech.write_to_file("${saves}")\n`,
   "/v1/audio/transcriptions": ({ form }) =>
     `answer = client.audio.transcriptions.create(\n    file=open(${inPython(form[0][1].name)}, "rb"),\n` +
-    `${named(fields(form))})\nprint(answer.text)\n`,
+    `${named(fields(form))})\n${transcript(fields(form))}\n`,
   "/v1/embeddings": ({ json: body }) =>
     `answer = client.embeddings.create(\n${named(body)})\nprint([item.embedding[:3] for item in answer.data])\n`,
   // OpenAI has no such call; its client sends it all the same.
@@ -70,6 +78,7 @@ ${CALLS[request.path](request)}`;
 
 function javascript({ path, json: body, form = [], saves }, origin) {
   const file = form.some(([, value]) => value instanceof File);
+  const { stream, response_format: format } = fields(form);
   const imports = file || saves ? `import { ${file ? "openAsBlob" : "writeFileSync"} } from "node:fs";\n\n` : "";
   const parts = form.map(([name, value]) =>
     value instanceof File
@@ -80,7 +89,7 @@ function javascript({ path, json: body, form = [], saves }, origin) {
   const sent = body ? `JSON.stringify(${indented(json(body), "  ")})` : "form";
   const told = saves
     ? `writeFileSync("${saves}", Buffer.from(await answer.arrayBuffer()));\n`
-    : "console.log(await answer.json());\n";
+    : `console.log(await answer.${stream || SUBTITLES.includes(format) ? "text" : "json"}());\n`;
   return `${imports}${file ? `const form = new FormData();\n${parts.join("")}` : ""}const answer = await fetch("${origin}${path}", {
   method: "POST",
   headers: { Authorization: \`Bearer \${process.env.${KEY}}\`${type} },

@@ -1,0 +1,54 @@
+// What a transcript may be asked for as: the first as the contract has it, the others where an extension is on.
+
+import { make } from "/shared/dom.js";
+import { read } from "./panel.js";
+
+const file = (answer) => {
+  const made = new TextDecoder().decode(answer.body);
+  return { text: made, made, segments: [] };
+};
+const subtitles = (format, kind) => ({
+  title: `subtitles (${kind})`,
+  needs: "subtitles",
+  fields: [["response_format", format]],
+  read: file,
+  saves: () => [kind],
+});
+
+// By name: the fields of the form that ask for it, what reads the answer, and the files that it can be saved as.
+export const ANSWERS = {
+  words: {
+    title: "words with their times",
+    fields: [["response_format", "verbose_json"], ["timestamp_granularities[]", "segment"], ["timestamp_granularities[]", "word"]],
+    read,
+    // Where the server makes subtitles, its lines are the better ones.
+    saves: (extensions) => (extensions.includes("subtitles") ? ["TXT", "JSON"] : ["TXT", "SRT", "VTT", "JSON"]),
+  },
+  stream: {
+    title: "text, as it comes",
+    needs: "transcript_streaming",
+    fields: [["response_format", "json"], ["stream", "true"]],
+    saves: () => ["TXT"],
+  },
+  srt: subtitles("srt", "SRT"),
+  vtt: subtitles("vtt", "VTT"),
+};
+
+// The choice among them, which is shown where there is one.
+export function offerAnswers(label, extensions) {
+  const found = Object.entries(ANSWERS).filter(([, { needs }]) => !needs || extensions.includes(needs));
+  label.querySelector("select").append(...found.map(([name, { title }]) => make("option", { value: name }, title)));
+  label.hidden = found.length < 2;
+}
+
+// Takes the bytes of server-sent events, piece by piece, and tells `heard` what each says.
+export function eventReader(heard) {
+  const decoder = new TextDecoder();
+  let text = "";
+  return (piece) => {
+    text += decoder.decode(piece, { stream: true });
+    const events = text.split("\n\n");
+    text = events.pop();
+    for (const event of events) heard(JSON.parse(event.replace(/^data: /, "")));
+  };
+}
