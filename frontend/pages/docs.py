@@ -10,7 +10,7 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
-from frontend.catalogue.extensions import SPEECH_SPEED, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
+from frontend.catalogue.extensions import EXTENSIONS, SPEECH_SPEED, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.parameters import PARAMETERS, ignored, meant, without_spellings
 from frontend.catalogue.prices import to_chf
@@ -56,6 +56,11 @@ def _voices(settings: Settings) -> str:
     ]
     rows += [(f"`{name}`", f"is `{own}`", "", "") for name, own in settings.aliases.voices.items()]
     return _table(["voice", "language", "gender", "the default of"], rows) if rows else ""
+
+
+def _extensions(settings: Settings) -> str:
+    rows = [(f"`{name}`", text) for name, text in EXTENSIONS.items() if name in settings.served.extensions]
+    return f"Extensions that are on:\n\n{_table(['extension', 'adds'], rows)}\n\n" if rows else ""
 
 
 def _ignored(settings: Settings) -> str:
@@ -105,6 +110,7 @@ def guide(settings: Settings) -> str:
         "models": _models(settings),
         "voices": _voices(settings),
         "voice": settings.served.voices[0].name if settings.served.voices else "",
+        "extensions": _extensions(settings),
         "limits": _limits(settings),
         "ignored": _ignored(settings),
         "unlisted": _unlisted(settings),

@@ -66,6 +66,7 @@ async function start() {
     ? `Voices: ${here.voices.map((voice) => `${voice.name} (${language(voice.language)}, ${voice.gender})`).join(", ")}`
     : "";
   byId("bounds").textContent = bounds(here);
+  byId("extensions").textContent = here.extensions ? `Extensions that are on: ${here.extensions.join(", ")}` : "";
   new Code(byId("first"), "first").show(firstRequest(here));
   await refresh();
   setInterval(() => document.hidden || refresh(), EVERY_SECONDS * 1000);
