@@ -88,6 +88,16 @@ async def test_a_transcript_shows_while_the_rest_is_transcribed(page: Page, last
     await expect(page.locator("#transcript")).to_have_text("hello there hello there")
 
 
+async def test_what_is_dictated_is_written_as_it_is_said(page: Page) -> None:
+    dictated = await press(page, "Transcribe", "Dictate")
+    await expect(dictated.get_by_role("log")).to_contain_text("hello there")
+    await dictated.get_by_role("button", name="Stop", exact=True).click()
+    await expect(page.locator("#recording")).to_contain_text("of speech: ")
+    await expect(dictated.get_by_role("alert")).to_have_count(0)
+
+
 async def test_what_extensions_add_has_no_barriers(page: Page) -> None:
     await page.evaluate("sounding.hidden = false")
     assert await barriers(page) == []
+    await page.goto(f"{page.url.split('/playground')[0]}/")
+    await expect(page.locator("#extensions")).to_contain_text("realtime")

@@ -34,7 +34,7 @@ export async function record(largest, told, heard) {
 }
 
 // Tells how loud a microphone is until it is stopped: a level of 0 is 60 dB below the loudest.
-function level(stream, heard) {
+export function level(stream, heard) {
   const context = new AudioContext();
   const analyser = context.createAnalyser();
   context.createMediaStreamSource(stream).connect(analyser);

@@ -3,6 +3,7 @@
 import { byId, copyButton, make, number } from "/shared/dom.js";
 import { cost, language } from "/shared/offer.js";
 import { ANSWERS, eventReader, offerAnswers } from "./answers.js";
+import { dictate } from "./dictate.js";
 import { Panel } from "./panel.js";
 import { Player } from "./player.js";
 import { canRecord, record } from "./record.js";
@@ -104,6 +105,7 @@ export function transcribe(here) {
   byId("file").addEventListener("change", () => open(byId("file").files[0]));
   takeDrops(byId("drop"), open);
   takeRecordings(byId("record"), byId("recording"), here.largest_file, hear);
+  if (extensions.includes("realtime")) dictate(here, panel);
   panel.tell();
   return { hear };
 }
@@ -127,7 +129,7 @@ function takeDrops(node, open) {
 }
 
 function takeRecordings(button, told, largest, hear) {
-  const level = byId("level");
+  const [level, dictate] = [byId("level"), byId("dictate")];
   let going = null;
   if (!canRecord()) {
     button.disabled = true;
@@ -135,7 +137,7 @@ function takeRecordings(button, told, largest, hear) {
   }
   button.addEventListener("click", async () => {
     if (going) return going.stop();
-    button.disabled = true;
+    button.disabled = dictate.disabled = true;
     try {
       const tell = (seconds) => (button.textContent = `Stop (${number(seconds)} s)`);
       going = await record(largest, tell, (loudness) => (level.value = loudness));
@@ -148,6 +150,7 @@ function takeRecordings(button, told, largest, hear) {
       told.textContent = `There is no recording: ${error.message}`;
     }
     level.hidden = true;
-    [going, button.textContent, button.disabled] = [null, "Record", false];
+    [going, button.textContent] = [null, "Record"];
+    button.disabled = dictate.disabled = false;
   });
 }

@@ -3,7 +3,8 @@
 import { byId } from "./dom.js";
 import { forgetKey, storedKey, takeKey } from "./key.js";
 
-async function account() {
+// Tells whose the key is, or why it is none.
+export async function account() {
   const key = storedKey();
   byId("sign-in").hidden = Boolean(key);
   byId("whose").hidden = byId("sign-out").hidden = !key;
