@@ -19,10 +19,11 @@ from tests.conftest import settings_in
 pytestmark = pytest.mark.asyncio(loop_scope="session")
 
 KEY = api_key.new_key()
+_EVERYTHING: dict[str, Any] = {"chat_upstream": "http://127.0.0.1:1/v1", "extensions": "all"}
 
 
 def _operations() -> dict[str, dict[str, Any]]:
-    paths = document(Settings(chat_upstream="http://127.0.0.1:1/v1"))["paths"]
+    paths = document(Settings(**_EVERYTHING))["paths"]
     return {operation["operationId"]: operation for item in paths.values() for operation in item.values()}
 
 
@@ -35,7 +36,7 @@ _EXAMPLES = {
 
 @pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
-    settings = settings_in(tmp_path_factory.mktemp("reference"), chat_upstream="http://127.0.0.1:1/v1")
+    settings = settings_in(tmp_path_factory.mktemp("reference"), **_EVERYTHING)
     async with served_with_key(settings, KEY, "acme") as address:
         yield address
 

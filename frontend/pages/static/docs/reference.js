@@ -8,15 +8,15 @@ import { trial } from "./trial.js";
 function operationSection({ path, method, operationId: name, summary, description, tags, requestBody, parameters = [], responses }) {
   const content = requestBody?.content ?? {};
   const [form, json] = [content["multipart/form-data"]?.schema, content["application/json"]];
-  const named = form ?? json?.schema ?? { properties: Object.fromEntries(parameters.map((each) => [each.name, each.schema])), required: parameters.map((each) => each.name) };
+  const named = form ?? json?.schema ?? { properties: Object.fromEntries(parameters.map((each) => [each.name, each.schema])), required: parameters.filter((each) => each.required).map((each) => each.name) };
   const given = named.properties && Object.keys(named.properties).length ? [make("h3", {}, "Parameters"), propertyTable(named)] : [];
   return section(
     name, summary, "operation",
     make("p", { class: "address" }, make("code", {}, `${method.toUpperCase()} ${path}`)),
     ...(description ? [make("p", {}, description)] : []),
     ...given,
-    make("h3", {}, "Request"),
-    trial({ name, path, parameters, form, json: json?.example, isMobile: tags.includes("mobile") }),
+    // A page sends no request that becomes a WebSocket.
+    ...(responses[101] ? [] : [make("h3", {}, "Request"), trial({ name, path, parameters, form, json: json?.example, isMobile: tags.includes("mobile") })]),
     make("h3", {}, "Answers"),
     ...answers(responses),
   );
@@ -26,8 +26,8 @@ function section(id, title, kind, ...content) {
   return make("section", { id, class: `card ${kind}`, "aria-labelledby": `${id}-title` }, make("h2", { id: `${id}-title` }, title), ...content);
 }
 
-function answers({ 200: good, ...refused }) {
-  const items = Object.entries(good.content).map(([type, { schema }]) => make("li", {}, make("code", {}, type), " ", ...typeOf(schema)));
+function answers({ 101: socket, 200: good, ...refused }) {
+  const items = socket ? [make("li", {}, "101, and a WebSocket")] : Object.entries(good.content).map(([type, { schema }]) => make("li", {}, make("code", {}, type), " ", ...typeOf(schema)));
   return [make("ul", {}, ...items), make("p", {}, `Refused with ${Object.keys(refused).join(", ")}: `, make("a", { href: "#refusals" }, "what they mean"), ".")];
 }
 
@@ -37,8 +37,7 @@ function schemaSection([name, schema]) {
 
 function refusalRows({ components: { responses } }, operations) {
   const found = new Map(operations.flatMap((operation) => Object.entries(operation.responses)));
-  found.delete("200");
-  return [...found].sort().map(([status, { $ref: named }]) =>
+  return [...found].filter(([, { $ref: named }]) => named).sort().map(([status, { $ref: named }]) =>
     make("tr", {}, make("th", { scope: "row" }, status), make("td", {}, responses[named.split("/").at(-1)].description)),
   );
 }
