@@ -11,6 +11,7 @@ from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
 from frontend.config.settings import Settings
 from frontend.errors import Unauthorized
+from frontend.operations.realtime import wire
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import Client, bearer
@@ -125,6 +126,16 @@ async def test_a_session_without_events_ends(client: Client) -> None:
     async with live(client) as session:
         (*_, told) = await session.until("error")
         assert told["error"]["code"] == "session_expired"
+
+
+async def test_a_client_that_answers_no_ping_is_disconnected(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_PING_SECONDS", 0.1)
+    async with live(client) as answers, live(client, autoping=False) as ignores:
+        reading = asyncio.create_task(answers.closed())
+        assert await ignores.closed() == 1006
+        await asyncio.sleep(0.3)
+        assert not reading.done()
+        reading.cancel()
 
 
 async def test_a_stop_answers_what_was_said_and_closes_the_session(client: Client, triton: FakeTriton) -> None:
