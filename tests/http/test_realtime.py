@@ -127,7 +127,8 @@ async def test_a_long_item_ends_in_a_short_pause_before_the_models_window_does(
         await session.until(f"{TRANSCRIBED}.completed")
     assert told[-1]["type"] == "input_audio_buffer.committed"
     longest = max(inputs["audio"].size for _, inputs in triton.calls)
-    assert 20 * 16_000 <= longest <= 30 * 16_000
+    # The last pass does not hear the pause again.
+    assert 19 * 16_000 <= longest <= 30 * 16_000
 
 
 async def test_a_model_that_fails_loses_only_the_item(client: Client, triton: FakeTriton) -> None:

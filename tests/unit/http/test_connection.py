@@ -10,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from frontend.http import connection, runner
+from frontend.operations.realtime.wire import Socket
 from tests.conftest import ROOT
 
 PRIVATE = {"_buffer_paused", "_messages"}
@@ -65,6 +66,13 @@ def _private_uses(tree: ast.Module) -> Iterator[str]:
 
 def test_no_other_module_uses_private_names_of_aiohttp() -> None:
     found = {path: list(_private_uses(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
-    for path in (OURS, RUNNER):
+    for path in (OURS, RUNNER, Path(inspect.getfile(Socket))):
         assert found.pop(path)
     assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
+
+
+async def test_the_socket_of_a_live_session_uses_no_private_name_of_aiohttp() -> None:
+    fresh = web.WebSocketResponse()
+    inside = {name for name in (*dir(fresh), *vars(fresh)) if name.startswith("_") and not name.startswith("__")}
+    tree = ast.parse(inspect.getsource(Socket))
+    assert inside & {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} == set()
