@@ -1,7 +1,8 @@
 """Decides which words of a growing recording are final: those on which two passes over it agree.
 
 The algorithm is LocalAgreement-2 (Machacek, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System",
-2023). Words that were sent never change, so every later pass is read as a continuation of them.
+2023). Words that were sent are not taken back, so every later pass is read as a continuation of them. The last pass, which
+hears the whole recording, may still correct them.
 """
 
 import re
@@ -42,11 +43,12 @@ class Agreement:
         self._open: Sequence[Heard] = ()
         # Whether the last sent word has lost its punctuation.
         self._is_bare = False
+        self._last: Sequence[Heard] = ()
 
     @property
     def text(self) -> str:
-        """The sent words."""
-        return "".join(word.text for word in self._sent).lstrip()
+        """The words of the last pass; before it, and if it heard none, the sent words."""
+        return "".join(word.text for word in self._last or self._sent).strip()
 
     @property
     def end(self) -> float:
@@ -67,8 +69,8 @@ class Agreement:
         return self._send(words, place, place + len(agreed), more=True)
 
     def finish(self, words: Sequence[Heard]) -> str:
-        """Take the last pass, over the whole recording, and return the rest of its text."""
-        self._open = ()
+        """Take the last pass, over the whole recording, and return the text that was not sent yet."""
+        self._open, self._last = (), words
         return self._send(words, self._place(words), len(words), more=False)
 
     def _send(self, words: Sequence[Heard], first: int, end: int, *, more: bool) -> str:

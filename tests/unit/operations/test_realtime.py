@@ -67,11 +67,18 @@ def test_words_faster_than_speech_are_no_speech() -> None:
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c."]), max_size=8).map(" ".join), min_size=1, max_size=6))
-def test_the_transcript_is_what_was_sent(passes: list[str]) -> None:
+def test_until_the_last_pass_the_text_is_what_was_sent(passes: list[str]) -> None:
     agreement = Agreement()
     deltas = [agreement.add(heard(text)) for text in passes]
-    deltas.append(agreement.finish(heard(passes[-1])))
     assert agreement.text == "".join(deltas)
+
+
+def test_the_last_pass_corrects_what_was_sent() -> None:
+    agreement = Agreement()
+    for text in ("the party or", "the party or trying", "the party you're trying to reach"):
+        agreement.add(heard(text))
+    agreement.finish(heard("the party you're trying to reach"))
+    assert agreement.text == "the party you're trying to reach"
 
 
 def test_a_turn_begins_with_speech_and_ends_after_silence() -> None:
