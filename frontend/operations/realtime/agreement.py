@@ -1,8 +1,8 @@
 """Decides which words of a growing recording are final: those on which two passes over it agree.
 
 The algorithm is LocalAgreement-2 (Machacek, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System",
-2023). Words that were sent are not taken back, so every later pass is read as a continuation of them. The last pass, which
-hears the whole recording, may still correct them.
+2023). Words that were sent are not taken back, so every later pass is read as a continuation of them. The last pass may
+correct them: it hears the whole recording.
 """
 
 import re
@@ -17,6 +17,8 @@ _COMPARED = 6
 _SHIFT = 4
 # Seconds by which the time of a word may differ between two passes.
 _TOLERANCE = 0.15
+# Numbers of words that a loop of the model repeats.
+_REPEATED = range(2, 7)
 # Seconds in which nobody says four words.
 _RUSHED_SECONDS = 0.25
 
@@ -114,6 +116,16 @@ class Agreement:
 def is_rushed(words: Sequence[Heard]) -> bool:
     """Whether words follow each other faster than people speak: the model repeats itself at the end of short audio."""
     return any(last.end - first.start < _RUSHED_SECONDS for first, last in zip(words, words[3:], strict=False))
+
+
+def repeats_itself(words: Sequence[Heard]) -> bool:
+    """Whether words are said twice in a row: short audio, or the text before it, can lead the model into a loop."""
+    letters = [word.letters for word in words]
+    return any(
+        letters[place : place + count] == letters[place + count : place + 2 * count]
+        for count in _REPEATED
+        for place in range(len(letters) - 2 * count + 1)
+    )
 
 
 def _mark(text: str) -> str:

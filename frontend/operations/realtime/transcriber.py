@@ -11,7 +11,7 @@ from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError, InsufficientQuota, Internal, RateLimited, Unauthorized
 from frontend.observe.logs import log
 from frontend.operations.realtime import events
-from frontend.operations.realtime.agreement import Heard, is_rushed
+from frontend.operations.realtime.agreement import Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.realtime.wire import Wire
@@ -25,6 +25,7 @@ _PAUSE = SAMPLE_RATE // 4
 _MOST_WAITING = 60 * SAMPLE_RATE
 # Characters of the transcript that the model reads before an item.
 _CONTEXT = 200
+_SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！")
 # Samples of an item for which it reads them.
 _LEAST_FOR_CONTEXT = 2 * SAMPLE_RATE
 # Errors that end a session.
@@ -179,6 +180,9 @@ class Transcriber:
                 await self._reserve(item, item.samples)
                 if not (item.passed and item.hears_all(item.passed)):
                     await self._words(item, interim=False)
+                if repeats_itself(item.words):
+                    self._said = ""
+                    await self._words(item, interim=False)
                 rest = item.agreement.finish(item.words)
                 if not self._wire.is_open:
                     raise ConnectionResetError
@@ -192,8 +196,12 @@ class Transcriber:
                 item.bill.release()
             await self._wire.send(events.failed(item, failure))
             return
-        self._said = f"{self._said} {item.agreement.text}"[-_CONTEXT:]
+        self._said = self._context_after(item.agreement.text)
         await self._wire.send(events.completed(item, charged))
+
+    def _context_after(self, text: str) -> str:
+        """What the next item is heard after. A text that is no sentence would be carried on as none."""
+        return f"{self._said} {text}"[-_CONTEXT:] if text.endswith(_SENTENCE_ENDS) else ""
 
     async def _reserve(self, item: Item, samples: int) -> None:
         if item.bill is None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from frontend.audio.detector import FRAME, Detector, speech_probabilities
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
-from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed
+from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
 from frontend.operations.realtime.turns import Listener, Turns
@@ -64,6 +64,11 @@ def test_a_final_pass_that_hears_sent_words_differently_goes_on_by_time() -> Non
 def test_words_faster_than_speech_are_no_speech() -> None:
     assert not is_rushed(heard("dial five to allow this"))
     assert is_rushed([*heard("dial five to"), *(Heard(" to", 1.5 + 0.02 * n, 1.52 + 0.02 * n) for n in range(4))])
+
+
+def test_words_said_twice_in_a_row_are_a_loop_of_the_model() -> None:
+    assert repeats_itself(heard("Press 1. Press 1"))
+    assert not repeats_itself(heard("Dial 1 if you wish, dial 2 if you do not. No, no"))
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c."]), max_size=8).map(" ".join), min_size=1, max_size=6))
