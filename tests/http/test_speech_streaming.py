@@ -72,6 +72,11 @@ async def test_a_format_of_the_extension_is_what_it_says(
         assert (file.format.name, codec.name, codec.sample_rate) == (container, audio_format, rate)
 
 
+@pytest.mark.parametrize(("audio_format", "streams"), [("pcm", True), ("wav", False)])
+async def test_without_stream_format_only_pcm_is_streamed(client: Client, audio_format: str, streams: bool) -> None:
+    assert ("Content-Length" not in (await _post(client, response_format=audio_format)).headers) is streams
+
+
 async def test_pcm_has_24_000_samples_per_second(client: Client) -> None:
     lengths = [len(await (await _post(client, response_format=name)).read()) for name in ("pcm", "wav")]
     assert lengths[0] / (lengths[1] - 44) == pytest.approx(24_000 / 22_050, rel=0.001)

@@ -19,6 +19,7 @@ from frontend.operations.speech.voices import PiperVoice
 LONGEST_INPUT = 5000  # code points
 SLOWEST, FASTEST = 0.5, 2.0
 AUDIO, EVENTS = "audio", "sse"
+_FORMAT, _PCM = "response_format", "pcm"
 # Ways to stream an answer.
 STREAM_FORMATS = (AUDIO, EVENTS)
 # Bytes of audio of an event. Some clients read lines of at most 64 kB, and base64 takes four bytes for three.
@@ -78,7 +79,8 @@ def _speed(values: Mapping[str, Any]) -> float:
 def _stream_format(values: Mapping[str, Any], served: Served) -> str:
     """One of ``STREAM_FORMATS``, or empty for a whole answer."""
     if SPEECH_STREAMING in served.extensions:
-        return fields.choice(values, "stream_format", STREAM_FORMATS, "")
+        # Voice agents ask for PCM to play it at once, and some leave this out.
+        return fields.choice(values, "stream_format", STREAM_FORMATS, AUDIO if values.get(_FORMAT) == _PCM else "")
     if values.get("stream_format") == EVENTS:
         raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
     return ""
@@ -94,7 +96,7 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     return SpeechRequest(
         text=parse_text(values, "input"),
         voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language"), served),
-        response_format=fields.choice(values, "response_format", served.audio_formats, default),
+        response_format=fields.choice(values, _FORMAT, served.audio_formats, default),
         model=model,
         speed=speed if SPEECH_SPEED in served.extensions else 1.0,
         stream_format=stream_format,
