@@ -7,10 +7,8 @@ from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import NotFound
 from frontend.http.answers import deliver, deliver_live
 from frontend.http.json import Converts
-from frontend.http.rendering import json_response
+from frontend.http.rendering import EVENTS, json_response
 from frontend.operations.speech import protocol
-
-_EVENTS = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
 
 
 async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest]) -> web.StreamResponse:
@@ -25,7 +23,7 @@ async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest])
     head = {"Content-Type": app[SETTINGS].served.audio_formats[parsed.response_format]}
     if rest is None:
         return await deliver(request, head, audio, bill)
-    return await deliver_live(request, _EVENTS if parsed.stream_format == protocol.EVENTS else head, audio, rest, bill)
+    return await deliver_live(request, EVENTS if parsed.stream_format == protocol.EVENTS else head, audio, rest, bill)
 
 
 async def speak(request: web.Request) -> web.StreamResponse:

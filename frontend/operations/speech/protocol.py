@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import orjson
-
 from frontend.catalogue import parameters
 from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING, VOICE_LIST
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
+from frontend.http.rendering import render_event
 from frontend.operations.speech.voices import PiperVoice
 
 LONGEST_INPUT = 5000  # code points
@@ -119,18 +118,14 @@ def render_deltas(audio: bytes) -> bytes:
     """Audio as events. Each has a part that any decoder of base64 takes on its own."""
     parts = (audio[start : start + _EVENT_BYTES] for start in range(0, len(audio), _EVENT_BYTES))
     return b"".join(
-        _event({"type": "speech.audio.delta", "audio": base64.b64encode(part).decode("ascii")}) for part in parts
+        render_event({"type": "speech.audio.delta", "audio": base64.b64encode(part).decode("ascii")}) for part in parts
     )
 
 
 def render_done(characters: int) -> bytes:
     """The last event. It counts the characters that are charged, since speech has no tokens here."""
     usage = {"input_tokens": characters, "output_tokens": 0, "total_tokens": characters}
-    return _event({"type": "speech.audio.done", "usage": usage})
-
-
-def _event(values: Mapping[str, Any]) -> bytes:
-    return b"data: %b\n\n" % orjson.dumps(values)
+    return render_event({"type": "speech.audio.done", "usage": usage})
 
 
 def render_names(served: Served, exported: Mapping[str, PiperVoice]) -> dict[str, Any]:
