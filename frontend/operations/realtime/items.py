@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
+from frontend.audio.prepare import SAMPLE_BYTES
 from frontend.operations.realtime.agreement import Agreement, Heard
 from frontend.operations.realtime.protocol import SessionConfig
 from frontend.usage.bill import Bill
 
-SAMPLE_BYTES = 2
 # Samples after the last speech that a pass needs to hear its last word.
 _AFTER_SPEECH = SAMPLE_RATE // 5
 # Samples from which on a short pause ends an item.

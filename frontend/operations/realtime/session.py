@@ -8,12 +8,13 @@ from aiohttp import WSCloseCode
 
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
+from frontend.audio.prepare import SAMPLE_BYTES
 from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError, InvalidRequest
 from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
 from frontend.operations.realtime import events, protocol
-from frontend.operations.realtime.items import SAMPLE_BYTES, Item
+from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update
 from frontend.operations.realtime.transcriber import Transcriber
