@@ -1,12 +1,12 @@
 """The application: its middlewares, routes and parts."""
 
+from collections.abc import Iterator
 from functools import partial
 
 from aiohttp import web
 
 from frontend import app_keys as keys
 from frontend.catalogue.exports import read_exports
-from frontend.catalogue.extensions import REALTIME, RERANK_DIALECTS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -33,15 +33,19 @@ from frontend.pages.site import missing_middleware
 from frontend.parts import run_parts
 from frontend.tritons.triton import Triton
 
-_ROUTES = {
-    TRANSCRIPTIONS: transcription.ROUTES,
-    SPEECH: speech.ROUTES,
-    EMBEDDINGS: embeddings.ROUTES,
-    RERANK: rerank.ROUTES,
-    CHAT: chat.ROUTES,
-}
-# The routes that an extension adds to an operation.
-_EXTENDED = {REALTIME: (TRANSCRIPTIONS, realtime.ROUTES), RERANK_DIALECTS: (RERANK, rerank.DIALECTS)}
+
+def _routes(settings: Settings) -> Iterator[web.RouteDef]:
+    """The routes of the operations, with those of extensions."""
+    served = settings.served
+    by_operation = {
+        TRANSCRIPTIONS: [*transcription.routes(served), *realtime.routes(served)],
+        SPEECH: speech.routes(served),
+        EMBEDDINGS: embeddings.ROUTES,
+        RERANK: rerank.routes(served),
+        CHAT: chat.ROUTES,
+    }
+    for operation in settings.operations:
+        yield from by_operation[operation]
 
 
 def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:
@@ -70,10 +74,5 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     app[metrics.METRICS] = metrics.MetricsPage()
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
-    for operation in settings.operations:
-        app.add_routes(_ROUTES[operation])
-    for extension, (operation, added) in _EXTENDED.items():
-        if extension in settings.served.extensions and operation in settings.operations:
-            app.add_routes(added)
-    app.add_routes(routes(settings))
+    app.add_routes([*_routes(settings), *routes(settings)])
     return app

@@ -3,11 +3,8 @@
 from aiohttp import web
 
 from frontend.catalogue.endpoints import LIVE
-from frontend.catalogue.extensions import VOICE_LIST
 from frontend.config.settings import Settings
 from frontend.operations.realtime.handler import QUERY
-from frontend.operations.speech.handler import NAMES, SAMPLE
-from frontend.operations.transcription.handler import TRANSLATIONS
 from frontend.pages import dashboard, docs, health, metrics, models, openapi, site, usage_report
 from frontend.pages.admin import keys, orgs, reports
 
@@ -30,9 +27,4 @@ def routes(settings: Settings) -> list[web.RouteDef]:
     if settings.admin_key:
         pages += _ADMINISTRATION
         enabled += site.KEYS_PAGE
-    if settings.served.voices:
-        listed = VOICE_LIST in settings.served.extensions
-        enabled += [NAMES] * bool(listed or settings.aliases) + [SAMPLE] * listed
-    if settings.served.translators():
-        enabled.append(TRANSLATIONS)
     return [*enabled, *(route for each in pages for route in each.ROUTES)]

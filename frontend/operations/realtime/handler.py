@@ -6,7 +6,8 @@ from frontend.access.caller import bearer_token
 from frontend.access.subprotocols import BETA, REALTIME, key_of, offered
 from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
 from frontend.catalogue.endpoints import LIVE as PATH
-from frontend.catalogue.models import TRANSCRIPTIONS
+from frontend.catalogue.extensions import REALTIME as EXTENSION
+from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import BadGateway, InvalidRequest
 from frontend.http import fields
 from frontend.http.connection import ends_connection, on_leaving
@@ -55,4 +56,5 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     return socket
 
 
-ROUTES = [web.get(PATH, transcribe_live, allow_head=False)]
+def routes(served: Served) -> list[web.RouteDef]:
+    return [web.get(PATH, transcribe_live, allow_head=False)] if EXTENSION in served.extensions else []

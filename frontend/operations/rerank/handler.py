@@ -6,6 +6,8 @@ from typing import Any
 from aiohttp import web
 
 from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, RERANK
+from frontend.catalogue.extensions import RERANK_DIALECTS
+from frontend.catalogue.models import Served
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import JSON, render_json
@@ -40,6 +42,6 @@ async def rerank_plain(request: web.Request) -> web.StreamResponse:
     return await deliver(request, JSON, *await _order(request, dialects.parse_plain, dialects.render_plain))
 
 
-ROUTES = [web.post("/v1/rerank", rerank)]
-# Only with the extension of dialects.
-DIALECTS = [web.post("/v2/rerank", rerank_cohere), web.post("/rerank", rerank_plain)]
+def routes(served: Served) -> list[web.RouteDef]:
+    of_clients = [web.post("/v2/rerank", rerank_cohere), web.post("/rerank", rerank_plain)]
+    return [web.post("/v1/rerank", rerank), *(of_clients if RERANK_DIALECTS in served.extensions else [])]

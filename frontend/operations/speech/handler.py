@@ -3,6 +3,8 @@
 from aiohttp import web
 
 from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, SPEECH, UNBILLED_WORK
+from frontend.catalogue.extensions import VOICE_LIST
+from frontend.catalogue.models import Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import NotFound
 from frontend.http.answers import deliver, deliver_live
@@ -53,12 +55,12 @@ async def sample(request: web.Request) -> web.Response:
     return web.Response(body=audio, content_type=AUDIO_FORMATS["wav"])
 
 
-# Only if aliases are set, or the extension is on.
-NAMES = web.get("/v1/audio/voices", voice_names)
-# Only if the extension is on.
-SAMPLE = web.get("/v1/audio/voices/{voice}/sample", sample)
-ROUTES = [
-    web.post("/v1/audio/speech", speak),
-    web.post("/api/v1/audio/synthesize", speak_mobile),
-    web.get("/api/v1/audio/voices", voices),
-]
+def routes(served: Served) -> list[web.RouteDef]:
+    listed = VOICE_LIST in served.extensions
+    return [
+        web.post("/v1/audio/speech", speak),
+        web.post("/api/v1/audio/synthesize", speak_mobile),
+        web.get("/api/v1/audio/voices", voices),
+        *([web.get("/v1/audio/voices", voice_names)] if listed or served.aliases else []),
+        *([web.get("/v1/audio/voices/{voice}/sample", sample)] if listed else []),
+    ]

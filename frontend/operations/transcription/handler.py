@@ -63,6 +63,9 @@ async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     return await _transcript(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
 
 
-# Only if a model translates.
-TRANSLATIONS = web.post("/v1/audio/translations", translate)
-ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]
+def routes(served: Served) -> list[web.RouteDef]:
+    return [
+        web.post("/v1/audio/transcriptions", transcribe),
+        web.post("/api/v1/audio/transcribe", transcribe_mobile),
+        *([web.post("/v1/audio/translations", translate)] if served.translators() else []),
+    ]
