@@ -42,22 +42,27 @@ class _Gate:
 
 
 async def gather_or_cancel(
-    calls: Iterable[Coroutine[Any, Any, T]], at_once: Callable[[], float] = lambda: float("inf")
+    calls: Iterable[Coroutine[Any, Any, T]],
+    at_once: Callable[[], float] = lambda: float("inf"),
+    note: Callable[[int, T], None] = lambda place, result: None,
 ) -> list[T]:
     """Run calls in parallel and return their results in order. The first error cancels the others and is raised.
 
-    At most ``at_once()`` calls run in parallel. It is asked again whenever one ends.
+    At most ``at_once()`` calls run in parallel. It is asked again whenever one ends. ``note`` is told the place and the
+    result of each call that ends.
     """
     gate = _Gate(at_once)
 
-    async def admitted(call: Coroutine[Any, Any, T]) -> T:
+    async def admitted(place: int, call: Coroutine[Any, Any, T]) -> T:
         async with gate.admit():
-            return await call
+            result = await call
+            note(place, result)
+            return result
 
     coroutines = list(calls)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(admitted(call)) for call in coroutines]
+            tasks = [group.create_task(admitted(place, call)) for place, call in enumerate(coroutines)]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
@@ -67,7 +72,7 @@ async def gather_or_cancel(
     return [task.result() for task in tasks]
 
 
-async def take_in_order(calls: Iterable[Coroutine[Any, Any, T]], ahead: int) -> AsyncGenerator[T, None]:
+async def read_ahead(calls: Iterable[Coroutine[Any, Any, T]], ahead: int) -> AsyncGenerator[T, None]:
     """The results of calls in order. At most ``ahead`` calls run or wait until their results are taken.
 
     An error is raised at its turn. The end of the generator cancels the others.
@@ -84,50 +89,34 @@ async def take_in_order(calls: Iterable[Coroutine[Any, Any, T]], ahead: int) -> 
 
 
 @asynccontextmanager
-async def in_order(
+async def run_in_order(
     calls: Iterable[Coroutine[Any, Any, T]], at_once: Callable[[], float], ended: Callable[[], None] = lambda: None
 ) -> AsyncIterator[AsyncIterator[T]]:
-    """Run calls in parallel within the block, as ``gather_or_cancel`` does, and yield each result in its turn.
+    """Run calls within the block, as ``gather_or_cancel`` does, and yield each result in its turn.
 
     The first call runs alone, so that its result comes soon. The calls go on while nobody asks for a result; ``ended``
-    is called after the last one. The first error cancels the others, and is raised instead of the next result.
+    is called after the last one. An error is raised instead of the next result that is missing.
     """
-    gate = _Gate(lambda: at_once() if begun else 1)
-    begun = False
-    failures: list[BaseException] = []
+    coroutines, loop = list(calls), asyncio.get_running_loop()
+    results: list[asyncio.Future[T]] = [loop.create_future() for _ in coroutines]
+    going = loop.create_task(
+        gather_or_cancel(
+            coroutines,
+            lambda: at_once() if results[0].done() else 1,
+            lambda place, result: results[place].set_result(result),
+        )
+    )
+    going.add_done_callback(lambda _: ended())
 
-    async def admitted(call: Coroutine[Any, Any, T]) -> T:
-        nonlocal begun
-        async with gate.admit():
-            result = await call
-            begun = True
-            return result
+    async def taken() -> AsyncIterator[T]:
+        for result in results:
+            either: list[asyncio.Future[Any]] = [result, going]
+            await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+            if not result.done():
+                await going
+            yield result.result()
 
-    def note(task: asyncio.Task[T]) -> None:
-        going.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            failures.append(error)
-            for other in going:
-                other.cancel()
-        if not going:
-            ended()
-
-    async def results() -> AsyncIterator[T]:
-        for task in tasks:
-            await asyncio.wait([task])
-            if failures:
-                raise failures[0]
-            yield task.result()
-
-    coroutines = list(calls)
-    tasks = [asyncio.create_task(admitted(call)) for call in coroutines]
-    going = set(tasks)
-    for task in tasks:
-        task.add_done_callback(note)
     try:
-        yield results()
+        yield taken()
     finally:
-        await cancel_all(tasks)
-        for call in coroutines:
-            # A call that was cancelled while it waited has never begun.
-            call.close()
+        await cancel_all([going])

@@ -22,7 +22,7 @@ from frontend.operations.speech.protocol import EVENTS, SpeechRequest, render_de
 from frontend.operations.speech.speaking import LengthLimit, Speaking
 from frontend.operations.speech.voices import PiperVoice
 from frontend.processes.background import cancel_all
-from frontend.processes.gather import gather_or_cancel, take_in_order
+from frontend.processes.gather import gather_or_cancel, read_ahead
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Utterance, phonemize, phonemize_first, phonemize_sentences
 from frontend.tritons.triton import bad_answer
@@ -216,7 +216,7 @@ class SpeechPipeline:
         await asyncio.shield(first)
         # Within a key, what others wait to hear goes first.
         calls = (self._utterance(text, part, rank=1) for part in parts)
-        async with aclosing(take_in_order(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
+        async with aclosing(read_ahead(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
             async for each in spoken:
                 yield each
 

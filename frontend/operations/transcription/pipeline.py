@@ -31,7 +31,7 @@ from frontend.operations.transcription.abilities import TRANSLATE, Abilities, ch
 from frontend.operations.transcription.assembly import WORDS, Assembly, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
-from frontend.processes.gather import gather_or_cancel, in_order
+from frontend.processes.gather import gather_or_cancel, run_in_order
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs
@@ -102,7 +102,7 @@ class TranscriptionPipeline:
 
                 if windows:
                     bill = await running.enter_async_context(reserve(request.model, heard.milliseconds))
-                calls = in_order(self._calls(heard, context), lambda: self._at_once(heard.model), ended)
+                calls = run_in_order(self._calls(heard, context), lambda: self._at_once(heard.model), ended)
                 parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
                 first = await anext(parts, "")
                 if windows:

@@ -3,7 +3,7 @@ from contextlib import aclosing
 
 import pytest
 
-from frontend.processes.gather import gather_or_cancel, in_order, take_in_order
+from frontend.processes.gather import gather_or_cancel, read_ahead, run_in_order
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 3])
@@ -72,7 +72,7 @@ async def test_results_come_in_order_and_few_calls_are_ahead() -> None:
         await asyncio.sleep(0.01 * (number % 2))
         return number
 
-    async with aclosing(take_in_order((call(number) for number in range(10)), 3)) as results:
+    async with aclosing(read_ahead((call(number) for number in range(10)), 3)) as results:
         assert [await anext(results), await anext(results)] == [0, 1]
         await asyncio.sleep(0.05)
         assert begun == [0, 1, 2, 3]
@@ -89,7 +89,7 @@ async def test_a_reader_of_results_who_leaves_cancels_the_calls() -> None:
         finally:
             ended.append(number)
 
-    async with aclosing(take_in_order((call(number) for number in range(3)), 3)) as results:
+    async with aclosing(read_ahead((call(number) for number in range(3)), 3)) as results:
         await anext(results)
     assert ended == [0, 1, 2]
 
@@ -109,7 +109,7 @@ async def test_results_come_in_their_turn_while_later_calls_go_on() -> None:
         return 1
 
     calls = [_after(1, 0), second(), _after(1, 2)]
-    async with in_order(calls, lambda: 3, lambda: ended.append(1)) as results:
+    async with run_in_order(calls, lambda: 3, lambda: ended.append(1)) as results:
         assert await anext(results) == 0
         assert not ended
         slow.set()
@@ -126,7 +126,7 @@ async def test_the_first_call_runs_alone() -> None:
         begun.append(number)
         await going.wait()
 
-    async with in_order([call(number) for number in range(3)], lambda: 2) as results:
+    async with run_in_order([call(number) for number in range(3)], lambda: 2) as results:
         await asyncio.sleep(0.01)
         assert begun == [0]
         going.set()
@@ -139,7 +139,7 @@ async def test_an_error_is_raised_instead_of_the_next_result_and_cancels_the_oth
     async def fails() -> int:
         raise LookupError("gone")
 
-    async with in_order([_after(1, 0), asyncio.sleep(60, 1), fails()], lambda: 3) as results:
+    async with run_in_order([_after(1, 0), asyncio.sleep(60, 1), fails()], lambda: 3) as results:
         with pytest.raises(LookupError, match="gone"):
             assert [result async for result in results] == [0, 1, 2]
 
@@ -152,7 +152,7 @@ async def test_calls_end_with_the_block() -> None:
         if number:
             await asyncio.Event().wait()
 
-    async with in_order([call(number) for number in range(4)], lambda: 2) as results:
+    async with run_in_order([call(number) for number in range(4)], lambda: 2) as results:
         await anext(results)
         waiting = asyncio.ensure_future(anext(results))
         await asyncio.sleep(0.01)
