@@ -82,18 +82,18 @@ class TextTokenizer:
         room = self.max_tokens - len(frame)
         return [np.array([*frame.before, *ids[:room], *frame.after], np.int32) for ids in self._encode(texts, room)]
 
-    def pairs(self, query: str, documents: list[str], most: int | None = None, *, whole: bool = False) -> list[Ids]:
+    def pairs(self, query: str, documents: list[str], most: int | None = None, *, truncate: bool = True) -> list[Ids]:
         """Token ids of the query with each document, which gives at most ``most`` of them.
 
-        A query over half of ``max_tokens`` is cut to that; then the document gives way, never the query. With ``whole``
-        nothing is cut: raises ``TooLarge``.
+        A query over half of ``max_tokens`` is cut to that; then the document gives way, never the query. Without
+        ``truncate``, raises ``TooLarge`` instead.
         """
         frame, half = self._pair_frame, self.max_tokens // 2
         query_ids = self._encode([query], half)[0]
         room = self.max_tokens - len(frame) - min(half, len(query_ids))
         room = room if most is None else min(most, room)
         documents_ids = self._encode(documents, room)
-        if whole and (len(query_ids) > half or any(len(ids) > room for ids in documents_ids)):
+        if not truncate and (len(query_ids) > half or any(len(ids) > room for ids in documents_ids)):
             raise TooLarge(f"the query and a text have more than {self.max_tokens} tokens")
         head = [*frame.before, *query_ids[:half], *frame.between]
         return [np.array([*head, *ids[:room], *frame.after], np.int32) for ids in documents_ids]

@@ -54,7 +54,7 @@ def _parse_tei(values: Mapping[str, Any], served: Served) -> RerankRequest:
         return_documents=fields.boolean(values, "return_text"),
         raw_scores=fields.boolean(values, "raw_scores"),
         # As in a TEI with --auto-truncate: texts are cut unless the request says no.
-        whole=values.get("truncate") is False,
+        truncate=values.get("truncate") is not False,
         is_tei=True,
     )
 

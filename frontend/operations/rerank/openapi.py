@@ -20,8 +20,6 @@ from frontend.operations.rerank import dialects, protocol
 
 _TEXT = {"type": "string"}
 _EXAMPLE = {"query": "How cold is the lake?", "documents": ["Bananas are yellow.", "The lake has 8 degrees."]}
-
-
 # A document with other fields, which are not read.
 _DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": _TEXT}}
 _COUNT = {"type": "integer", "minimum": 1}

@@ -31,7 +31,7 @@ class RerankPipeline:
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(
             lambda: model.tokenizer.pairs(
-                request.query, request.documents, request.document_tokens, whole=request.whole
+                request.query, request.documents, request.document_tokens, truncate=request.truncate
             ),
             characters,
             context,

@@ -17,8 +17,8 @@ MOST_DOCUMENTS = 32
 class RerankRequest:
     """A query and its candidates; ``top_n`` None means all.
 
-    The other fields are of dialects: the most tokens of a document, whether too long a text is refused, whether scores
-    come without the sigmoid, and whether the answer is TEI's.
+    The other fields are of dialects: the most tokens of a document, whether long texts are cut or refused, whether
+    scores come without the sigmoid, and whether the answer is TEI's.
     """
 
     model: str
@@ -27,7 +27,7 @@ class RerankRequest:
     top_n: int | None = None
     return_documents: bool = False
     document_tokens: int | None = None
-    whole: bool = False
+    truncate: bool = True
     raw_scores: bool = False
     is_tei: bool = False
 
