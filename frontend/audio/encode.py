@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping
-from typing import IO, Any, Protocol, cast
+from typing import IO, Any, cast
 
 import av
 import numpy as np
@@ -18,7 +18,8 @@ _LIBSNDFILE: Mapping[str, tuple[str, str]] = {
     "mp3": ("MP3", "MPEG_LAYER_III"),
 }
 # Container, codec, samples per second (0 is the voice's) and bits per second (0 is lossless) in FFmpeg's terms.
-_LIBAV: Mapping[str, tuple[str, str, int, int]] = {
+_Coding = tuple[str, str, int, int]
+_LIBAV: Mapping[str, _Coding] = {
     "opus": ("ogg", "libopus", 24_000, 32_000),
     "aac": ("adts", "aac", 0, 64_000),
     "flac": ("flac", "flac", 0, 0),
@@ -26,7 +27,7 @@ _LIBAV: Mapping[str, tuple[str, str, int, int]] = {
     "pcm": ("s16le", "pcm_s16le", 24_000, 0),
 }
 # libsndfile corrects the sizes of a WAV file at its end; FFmpeg begins with 0xFFFFFFFF, for a file that has no end yet.
-_STREAMED_LIBAV: Mapping[str, tuple[str, str, int, int]] = {**_LIBAV, "wav": ("wav", "pcm_s16le", 0, 0)}
+_STREAMED_LIBAV: Mapping[str, _Coding] = {**_LIBAV, "wav": ("wav", "pcm_s16le", 0, 0)}
 ENCODERS = frozenset(_LIBSNDFILE) | frozenset(_LIBAV)
 # Microseconds of a page of Ogg: what may stay behind while the next sentence is spoken.
 _PAGE = "200000"
@@ -44,24 +45,12 @@ def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
     return scaled
 
 
-class _Encoder(Protocol):
-    def add(self, samples: Samples) -> None:
-        """Append samples of one channel."""
-
-    def close(self) -> None:
-        """Write what is left."""
-
-
 class AudioFile:
     """A mono file, written in order. ``kbps`` is the constant bit rate of MP3."""
 
     def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
         self._buffer = io.BytesIO()
-        self._encoder: _Encoder
-        if audio_format in _LIBAV:
-            self._encoder = _Libav(self._buffer, _LIBAV[audio_format], sample_rate)
-        else:
-            self._encoder = _Libsndfile(self._buffer, audio_format, sample_rate, kbps)
+        self._encoder = _encoder(self._buffer, _LIBAV, audio_format, sample_rate, kbps)
 
     def add(self, samples: Samples) -> None:
         """Append samples."""
@@ -74,26 +63,30 @@ class AudioFile:
 
 
 class AudioStream:
-    """The same file in pieces, which a player plays as they come. Its head tells no length."""
+    """The same file in pieces, which a player plays as they come. Its header has no length."""
 
     def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
-        self._taken = _Taken()
-        file = cast(IO[bytes], self._taken)
-        self._encoder: _Encoder
-        if audio_format in _STREAMED_LIBAV:
-            self._encoder = _Libav(file, _STREAMED_LIBAV[audio_format], sample_rate)
-        else:
-            self._encoder = _Libsndfile(file, audio_format, sample_rate, kbps)
+        self._buffer = _AppendOnly()
+        file = cast(IO[bytes], self._buffer)
+        self._encoder = _encoder(file, _STREAMED_LIBAV, audio_format, sample_rate, kbps)
 
     def add(self, samples: Samples) -> bytes:
         """Append samples, and return the new bytes of the file."""
         self._encoder.add(samples)
-        return self._taken.take()
+        return self._buffer.take()
 
     def finish(self) -> bytes:
         """The last bytes; nothing can be added afterwards."""
         self._encoder.close()
-        return self._taken.take()
+        return self._buffer.take()
+
+
+def _encoder(
+    file: IO[bytes], libav: Mapping[str, _Coding], audio_format: str, sample_rate: int, kbps: int
+) -> "_Libav | _Libsndfile":
+    if audio_format in libav:
+        return _Libav(file, libav[audio_format], sample_rate)
+    return _Libsndfile(file, audio_format, sample_rate, kbps)
 
 
 class _Libsndfile:
@@ -110,7 +103,7 @@ class _Libsndfile:
 
 
 class _Libav:
-    def __init__(self, file: IO[bytes], coding: tuple[str, str, int, int], sample_rate: int) -> None:
+    def __init__(self, file: IO[bytes], coding: _Coding, sample_rate: int) -> None:
         container, codec, rate, bits = coding
         options = {"page_duration": _PAGE} if container == "ogg" else {}
         # Without "bitexact", a file names the version of FFmpeg.
@@ -131,8 +124,8 @@ class _Libav:
         self._file.close()
 
 
-class _Taken:
-    """A file whose bytes are taken while it grows. Changes to what is taken are lost."""
+class _AppendOnly:
+    """A file whose bytes are taken while it grows. What is written before its end is ignored."""
 
     def __init__(self) -> None:
         self._new = bytearray()
