@@ -148,7 +148,9 @@ class TranscriptionPipeline:
         windows = heard.prepared.windows
         # Short recordings go before the windows of long ones, which run several in parallel.
         window_context = replace(context, rank=int(len(windows) > 1))
-        return (self._window(heard.model, heard.request, heard.samples, window, window_context) for window in windows)
+        for window in windows:
+            inputs = partial(window_inputs, heard.request, heard.samples, window)
+            yield self._infer(heard.model, inputs, window_context, translate=heard.request.translate)
 
     def _at_once(self, model: str) -> int:
         """How many windows of a long recording may run now."""
@@ -188,17 +190,6 @@ class TranscriptionPipeline:
             raise InvalidRequest(_NOT_DECODED, param=param) from None
         except TooLongError:
             raise TooLarge(f"the audio is longer than {self._settings.max_audio_seconds:g} s", param=param) from None
-
-    async def _window(
-        self,
-        model: str,
-        request: TranscriptionRequest,
-        samples: SharedBytes,
-        window: SpokenWindow,
-        context: RequestContext,
-    ) -> Arrays:
-        inputs = partial(window_inputs, request, samples, window)
-        return await self._infer(model, inputs, context, translate=request.translate)
 
     async def _infer(
         self, model: str, inputs: Callable[[], Inputs], context: RequestContext, *, translate: bool = False
