@@ -77,14 +77,18 @@ def _unlisted(settings: Settings) -> str:
     return f", also for {names}" if names else ""
 
 
+def _either(names: Iterable[str]) -> str:
+    """The names as in "a, b or c"."""
+    return " or ".join(", ".join(names).rsplit(", ", 1))
+
+
 def _transcript_formats(settings: Settings) -> str:
     """The formats of transcripts, and those of OpenAI that are missing."""
-    *names, last = (f"`{name}`" for name in formats(settings.served))
     missing = [] if SUBTITLES in settings.served.extensions else ["`srt`", "`vtt`"]
     if TRANSCRIPT_STREAMING not in settings.served.extensions:
         missing.append("stream")
-    lacks = f"; no {' or '.join(filter(None, (', '.join(missing[:-1]), missing[-1])))}" if missing else ""
-    return f"{', '.join(names)} or {last}{lacks}"
+    lacks = f"; no {_either(missing)}" if missing else ""
+    return f"{_either(f'`{name}`' for name in formats(settings.served))}{lacks}"
 
 
 def _limits(settings: Settings) -> str:
@@ -114,7 +118,7 @@ def guide(settings: Settings) -> str:
         "limits": _limits(settings),
         "ignored": _ignored(settings),
         "unlisted": _unlisted(settings),
-        "audio_formats": " or ".join(", ".join(f"`{name}`" for name in settings.served.audio_formats).rsplit(", ", 1)),
+        "audio_formats": _either(f"`{name}`" for name in settings.served.audio_formats),
         "speed": "1" if SPEECH_SPEED in settings.served.extensions else "ignored",
         "transcript_formats": _transcript_formats(settings),
         "other_apis": "images" if TRANSLATIONS in settings.served.extensions else "translation, images",
