@@ -2,7 +2,6 @@
 
 import base64
 import binascii
-import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -17,8 +16,8 @@ from frontend.operations.transcription.protocol import LONGEST_PROMPT, parse_lan
 
 # The names of audio formats before the release.
 BETA_FORMATS = {"pcm16": "audio/pcm", "g711_ulaw": "audio/pcmu", "g711_alaw": "audio/pcma"}
-_LONGEST_PADDING_MS, _LONGEST_SILENCE_MS = 2_000, 10_000
-_SHORTEST_SILENCE_MS = 64
+# The least and the most of each number of a detection.
+_BOUNDS = {"threshold": (0, 1), "prefix_padding_ms": (0, 2_000), "silence_duration_ms": (64, 10_000)}
 _LONGEST_ID = 512  # characters
 _MOST_PARTS = 2_000  # lists and objects of an event
 _BASE64_CODE = "invalid_audio"
@@ -34,8 +33,8 @@ class Detection:
     """How turns are found: a probability and milliseconds."""
 
     threshold: float = 0.5
-    prefix_padding_ms: int = 300
-    silence_duration_ms: int = 500
+    prefix_padding_ms: float = 300
+    silence_duration_ms: float = 500
 
 
 @dataclass(frozen=True)
@@ -203,31 +202,15 @@ def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig,
 
 
 def _detection(values: Mapping[str, Any], place: str, before: Detection | None) -> Detection:
-    _refuse_unknown(values, place, ("type", "threshold", "prefix_padding_ms", "silence_duration_ms"), _DETECTION)
+    _refuse_unknown(values, place, ("type", *_BOUNDS), _DETECTION)
     if values.get("type", "server_vad") != "server_vad":
         raise InvalidRequest(f"{place}.type must be server_vad", param=f"{place}.type")
-    detection = before or Detection()
-    return Detection(
-        _number(values, "threshold", place, 0.0, 1.0, detection.threshold),
-        round(_number(values, "prefix_padding_ms", place, 0, _LONGEST_PADDING_MS, detection.prefix_padding_ms)),
-        round(
-            _number(
-                values,
-                "silence_duration_ms",
-                place,
-                _SHORTEST_SILENCE_MS,
-                _LONGEST_SILENCE_MS,
-                detection.silence_duration_ms,
-            )
-        ),
-    )
+    numbers = {name: _number(values[name], name, place) for name in _BOUNDS if values.get(name) is not None}
+    return replace(before or Detection(), **numbers)
 
 
-def _number(values: Mapping[str, Any], name: str, place: str, least: float, most: float, default: float) -> float:
-    value = values.get(name)
-    if value is None:
-        return default
-    is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    if not is_number or not least <= value <= most:
-        raise InvalidRequest(f"{place}.{name} must be a number from {least:g} to {most:g}", param=f"{place}.{name}")
-    return float(value)
+def _number(value: Any, name: str, place: str) -> float:
+    least, most = _BOUNDS[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
+        raise InvalidRequest(f"{place}.{name} must be a number from {least} to {most}", param=f"{place}.{name}")
+    return value

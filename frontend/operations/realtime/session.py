@@ -1,6 +1,7 @@
 """One live session: reads the client's events, and cuts its audio into items."""
 
 import asyncio
+import math
 import time
 from collections.abc import Sequence
 
@@ -76,22 +77,23 @@ class Session:
 
     def leave(self) -> None:
         """Answer what has arrived, then end the session, since the server stops."""
+        self._leaving = asyncio.create_task(self._finish())
 
-        async def work() -> None:
+    async def _finish(self) -> None:
+        try:
             if self._transcriber.open is not None and self._transcriber.open.speech_end:
                 await self._wire.send(*self._commit())
             async with asyncio.timeout(_LEAVE_SECONDS):
                 await self._transcriber.finish()
-
-        def done(_: object) -> None:
+        except (ConnectionError, TimeoutError):
+            # The client has gone, or its words take too long.
+            pass
+        finally:
             self._wire.end(WSCloseCode.GOING_AWAY)
-
-        self._leaving = asyncio.create_task(work())
-        self._leaving.add_done_callback(done)
 
     async def _serve(self) -> None:
         self._memory.add(LARGEST_MESSAGE)
-        await self._tell_session("created")
+        await self._send_session("created")
         while True:
             event_id = None
             try:
@@ -109,7 +111,7 @@ class Session:
             await self._transcriber.room()
             self._count_memory()
 
-    async def _tell_session(self, kind: str) -> None:
+    async def _send_session(self, kind: str) -> None:
         await self._wire.send(events.session(kind, self._id, self._config, self._expires_at, beta=self._beta))
 
     def _count_memory(self) -> None:
@@ -142,24 +144,21 @@ class Session:
         if config.detection != self._config.detection:
             self._turns = _turns(config)
         self._config, self._beta = config, beta
-        await self._tell_session("updated")
+        await self._send_session("updated")
 
     async def _commit_by_client(self) -> None:
         await self._listen(last=True)
         item = self._transcriber.open
         if item is None or item.samples < _SHORTEST:
             raise InvalidRequest("there is no audio to commit: at least 100 ms are needed", code=_COMMIT_EMPTY)
-        told = self._commit()
-        if self._turns is not None:
-            self._turns.reset()
-        await self._wire.send(*told)
+        outgoing = self._commit()
+        self._turns = _turns(self._config)
+        await self._wire.send(*outgoing)
 
     def _forget(self) -> None:
         self._raw.clear()
         self._before.clear()
-        self._listener = None
-        if self._turns is not None:
-            self._turns.reset()
+        self._listener, self._turns = None, _turns(self._config)
         self._transcriber.discard()
 
     async def _listen(self, *, last: bool = False) -> None:
@@ -171,37 +170,36 @@ class Session:
                 return
             self._listener = Listener(self._config.audio_format)
         heard = await self._pipeline.frames(self._listener, data, self._context, self._transcriber.timer, last=last)
-        told, left = [], heard.count
+        outgoing, left = [], heard.count
         for samples, probability in zip(heard.samples, heard.probabilities.tolist(), strict=True):
             count = min(left, len(samples))
             left -= count
-            told += self._add(samples[:count].tobytes(), probability)
+            outgoing += self._add(samples[:count].tobytes(), probability)
         self._transcriber.grow()
-        await self._wire.send(*told)
+        await self._wire.send(*outgoing)
 
     def _add(self, audio: bytes, probability: float) -> list[events.Fields]:
         """Add a frame to the open item, which may begin or end with it; return the events to send."""
         if self._leaving is not None:
             return []
-        told, turn = [], self._turns.next(probability) if self._turns is not None else None
+        outgoing, turn = [], self._turns.next(probability) if self._turns is not None else None
         if self._transcriber.open is None and (turn == "started" or self._turns is None):
             self._begin(self._position - len(self._before) // SAMPLE_BYTES, bytes(self._before), [])
-            told = self._started()
+            outgoing = self._started()
         self._position += len(audio) // SAMPLE_BYTES
         item = self._transcriber.open
         if item is None:
             self._before += audio
             del self._before[: max(0, len(self._before) - self._padding * FRAME * SAMPLE_BYTES)]
-            return told
+            return outgoing
         item.add(audio, probability, self._threshold)
         if turn == "stopped" or item.pauses_late:
-            told += self._commit()
-            if self._turns is not None:
-                self._turns.reset()
-            return told
+            outgoing += self._commit()
+            self._turns = _turns(self._config)
+            return outgoing
         if item.samples + FRAME > self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE:
-            told += self._cut(item)
-        return told
+            outgoing += self._cut(item)
+        return outgoing
 
     def _begin(self, start: int, audio: bytes, probabilities: Sequence[float]) -> None:
         """Open an item with the audio that comes before the next frame."""
@@ -216,9 +214,9 @@ class Session:
     def _cut(self, item: Item) -> list[events.Fields]:
         """Commit most of an item that is as long as the model's window, and go on in a new one."""
         audio, probabilities = item.cut()
-        told = self._commit()
+        outgoing = self._commit()
         self._begin(item.start + item.samples, audio, probabilities)
-        return [*told, *self._started()]
+        return [*outgoing, *self._started()]
 
     def _commit(self) -> list[events.Fields]:
         item = self._transcriber.commit()
@@ -237,7 +235,7 @@ class Session:
     def _padding(self) -> int:
         """Frames before the detected speech that belong to its item."""
         padding_ms = self._config.detection.prefix_padding_ms if self._config.detection is not None else 0
-        return -(-padding_ms // FRAME_MS)
+        return math.ceil(padding_ms / FRAME_MS)
 
 
 def _turns(config: SessionConfig) -> Turns | None:

@@ -77,14 +77,10 @@ class Listener:
 class Turns:
     """Where turns begin and end, frame by frame: a turn ends after ``silence_ms`` without speech."""
 
-    def __init__(self, threshold: float, silence_ms: int) -> None:
+    def __init__(self, threshold: float, silence_ms: float) -> None:
         self._threshold, self._silence_frames = threshold, max(1, round(silence_ms / FRAME_MS))
         self._speaking = False
         self._loud = self._quiet = 0
-
-    def reset(self) -> None:
-        """Forget the turn that has begun."""
-        self._speaking, self._loud, self._quiet = False, 0, 0
 
     def next(self, probability: float) -> Literal["started", "stopped"] | None:
         """What the next frame means."""
@@ -97,5 +93,5 @@ class Turns:
         self._quiet = 0 if probability >= self._threshold - _HYSTERESIS else self._quiet + 1
         if self._quiet < self._silence_frames:
             return None
-        self.reset()
+        self._speaking, self._loud = False, 0
         return "stopped"
