@@ -25,8 +25,8 @@ def session(kind: str, name: str, config: SessionConfig, expires_at: int, *, bet
     """A session that was ``created`` or ``updated``."""
     shape = _beta(config) if beta else _released(config)
     prefix = "transcription_session" if beta else "session"
-    told = {"id": name, "object": "realtime.transcription_session", "expires_at": expires_at, **shape}
-    return event(f"{prefix}.{kind}", session=told)
+    payload = {"id": name, "object": "realtime.transcription_session", "expires_at": expires_at, **shape}
+    return event(f"{prefix}.{kind}", session=payload)
 
 
 def _detection(config: SessionConfig) -> Fields | None:
@@ -79,8 +79,8 @@ def speech_stopped(item: Item) -> Fields:
 def committed(item: Item, *, beta: bool) -> list[Fields]:
     """The events of an item whose audio is complete."""
     content = [{"type": "input_audio", "transcript": None}]
-    told = {"id": item.id, "object": "realtime.item", "type": "message", "status": "completed", "role": "user"}
-    added = {"previous_item_id": item.previous, "item": {**told, "content": content}}
+    payload = {"id": item.id, "object": "realtime.item", "type": "message", "status": "completed", "role": "user"}
+    added = {"previous_item_id": item.previous, "item": {**payload, "content": content}}
     kinds = ("created",) if beta else ("added", "done")
     first = event("input_audio_buffer.committed", item_id=item.id, previous_item_id=item.previous)
     return [first, *(event(f"conversation.item.{kind}", **added) for kind in kinds)]
