@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from aiohttp import hdrs
 from multidict import CIMultiDictProxy
 
+from frontend.access.caller import bearer_token
+
 REALTIME, BETA = "realtime", "openai-beta.realtime-v1"
 _KEY = "openai-insecure-api-key."
 
@@ -15,7 +17,9 @@ def offered(headers: "CIMultiDictProxy[str]") -> Sequence[str]:
     return [name.strip() for name in names if name.strip()]
 
 
-def key_of(protocols: Sequence[str]) -> str:
-    """The one key among the protocols; empty without one or with several."""
-    keys = [name.removeprefix(_KEY) for name in protocols if name.startswith(_KEY)]
+def key_of(headers: "CIMultiDictProxy[str]") -> str:
+    """The key in the header, or else the one among the protocols; empty without one or with several."""
+    if sent := headers.getall(hdrs.AUTHORIZATION, []):
+        return bearer_token(sent)
+    keys = [name.removeprefix(_KEY) for name in offered(headers) if name.startswith(_KEY)]
     return keys[0] if len(keys) == 1 else ""

@@ -4,7 +4,7 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
-from frontend.access.subprotocols import key_of, offered
+from frontend.access.subprotocols import key_of
 from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, WRONG_KEYS
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
@@ -32,8 +32,9 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
 
 
 def _token(request: web.Request) -> str:
-    sent = request.headers.getall(hdrs.AUTHORIZATION, [])
-    return key_of(offered(request.headers)) if request.path == LIVE and not sent else bearer_token(sent)
+    if request.path == LIVE:
+        return key_of(request.headers)
+    return bearer_token(request.headers.getall(hdrs.AUTHORIZATION, []))
 
 
 async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Caller:

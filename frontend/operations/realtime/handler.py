@@ -1,8 +1,7 @@
 """GET /v1/realtime, a WebSocket."""
 
-from aiohttp import WSCloseCode, hdrs, web
+from aiohttp import WSCloseCode, web
 
-from frontend.access.caller import bearer_token
 from frontend.access.subprotocols import BETA, REALTIME, key_of, offered
 from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
 from frontend.catalogue.endpoints import LIVE as PATH
@@ -36,12 +35,11 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
         raise InvalidRequest("this path is a WebSocket: the request must ask for the upgrade")
     if ends_connection(request):
         raise BadGateway("this server is about to stop, retry")
-    key = bearer_token(request.headers.getall(hdrs.AUTHORIZATION, [])) or key_of(protocols)
     beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
     with live.admitted(request[CALLER]):
         await socket.prepare(request)
         wire = Wire(socket, settings, live.turnstile)
-        transcriber = Transcriber(live, wire, request[CONTEXT], key)
+        transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
         session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
         on_leaving(request, session.leave)
         try:
