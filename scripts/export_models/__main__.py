@@ -51,13 +51,13 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
     source = source_of(options.source, options.folder, options.work, voices=options.voices)
-    broken = {model: reason for model, reason in options.further.faults.items() if model in options.models}
+    broken = {model: reason for model, reason in options.added.faults.items() if model in options.models}
     models = [model for model in options.models if model not in broken]
-    for line in options.further.misnamed:
+    for line in options.added.misnamed:
         print(line, file=sys.stderr)
     if options.stale:
         return plan.STALE if _voices_differ(options, broken) or _out_of_date(options, source, models) else 0
-    _record(options, broken, stamp.FURTHER)
+    _record(options, broken, stamp.ADDED)
     faults = dict[str, str]()
     # A folder is checked at each start. A hub is asked only if something is to be downloaded.
     if options.source == "folder":
@@ -71,7 +71,7 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     _record(options, faults, options.source)
     for model in [] if options.check else _leftovers(options):
         shutil.rmtree(options.repository / model)
-    failed = len(faults) + len(broken) + len(options.further.misnamed)
+    failed = len(faults) + len(broken) + len(options.added.misnamed)
     if todo:
         sizes = space.sizes(options.source, source, list(todo))
         space.check(space.needs(options.source, sizes, options.work, options.repository))
@@ -83,7 +83,7 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
             failed += _run(options, arguments, todo)
     if not failed:
         return 0
-    return plan.SOME_FAILED if failed < len(options.models) + len(options.further.misnamed) else plan.NONE_LEFT
+    return plan.SOME_FAILED if failed < len(options.models) + len(options.added.misnamed) else plan.NONE_LEFT
 
 
 def _record(options: argparse.Namespace, faults: Mapping[str, str], source: str) -> None:
@@ -95,14 +95,14 @@ def _record(options: argparse.Namespace, faults: Mapping[str, str], source: str)
 
 
 def _voices_differ(options: argparse.Namespace, broken: Mapping[str, str]) -> bool:
-    """Whether further voices are in the repository or broken, and are not, or not so, in their folder."""
+    """Whether added voices are in the repository or broken, and are not, or not so, in their folder."""
     known = {model: made.failed for model in broken if (made := stamp.read(options.repository, model))}
     return known != broken or bool(_leftovers(options))
 
 
 def _leftovers(options: argparse.Namespace) -> list[str]:
-    """The further voices in the repository that the folder does not have, if all models are exported."""
-    return [model for model in stamp.further(options.repository) if options.whole and model not in options.models]
+    """The added voices in the repository that the folder does not have, if all models are exported."""
+    return [model for model in stamp.added(options.repository) if options.whole and model not in options.models]
 
 
 def _out_of_date(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[str, Stamp]:

@@ -100,8 +100,8 @@ VOICES = Checkpoint(
     "voices",
 )
 
-# The folder of further voices, which has its own files.
-FURTHER_VOICES = Checkpoint("further voices", "", "", 0, (), "voices")
+# The folder of added voices, which has its own files.
+ADDED_VOICES = Checkpoint("added voices", "", "", 0, (), "voices")
 
 
 def in_words(size: float) -> str:
@@ -115,7 +115,7 @@ def bytes_in(folder: Path, pattern: str = "*") -> int:
 
 
 def voice_files(folder: Path, voice: str) -> list[Path]:
-    """The two files of a voice in a folder laid out as the hub, or of a further voice in its folder."""
+    """The two files of a voice in a folder laid out as the hub, or of an added voice in its folder."""
     return [folder / name for name in _voice(VOICE_FILES.get(voice, voice))]
 
 

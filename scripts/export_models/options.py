@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.export_models import plan, space
-from scripts.export_models.further import Further
+from scripts.export_models.added import AddedVoices
 
 _PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options, with what is in the folder of further voices. ``whole`` is whether all models are exported.
+    """The options, with what is in the folder of added voices. ``whole`` is whether all models are exported.
 
     Raises ``SourceError`` if that folder does not exist.
     """
@@ -20,7 +20,7 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     )
     parser.add_argument("--source", choices=("demo", "hub", "folder"), default="demo")
     parser.add_argument("--folder", type=Path, help="checkpoints on disk, laid out as on the hub")
-    parser.add_argument("--voices", type=Path, help="a folder with further Piper voices")
+    parser.add_argument("--voices", type=Path, help="a folder with Piper voices to add")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--work", type=Path, default=space.WORK, help="downloads, logs, intermediate files")
     parser.add_argument("--precision", choices=_PRECISIONS, default="auto", help="the first that is tried")
@@ -30,8 +30,8 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     parser.add_argument("--stale", action="store_true", help="only say by the exit code 1 that a model is out of date")
     options = parser.parse_args(arguments)
-    options.further = Further.of(options.voices)
-    known = [*plan.MODELS, *options.further.models]
+    options.added = AddedVoices.of(options.voices)
+    known = [*plan.MODELS, *options.added.models]
     if unknown := set(options.models) - set(known):
         parser.error(f"argument --only: there is no {min(unknown)!r}; there are {', '.join(known)}")
     options.whole = not options.models

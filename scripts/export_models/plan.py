@@ -6,8 +6,8 @@ from pathlib import Path
 from frontend.catalogue.models import Served
 from frontend.catalogue.voices import TRITON_PREFIX
 from scripts.export_models.checkpoints import (
+    ADDED_VOICES,
     EMBEDDER,
-    FURTHER_VOICES,
     RERANKER,
     VOICE_FILES,
     VOICES,
@@ -55,8 +55,8 @@ def voice_of(model: str) -> str:
 
 
 def checkpoint_of(model: str) -> Checkpoint:
-    """The checkpoint of a model, which is the folder of further voices for a model that the catalogue does not have."""
-    return CHECKPOINTS.get(model, FURTHER_VOICES)
+    """The checkpoint of a model, which is the folder of added voices for a model that the catalogue does not have."""
+    return CHECKPOINTS.get(model, ADDED_VOICES)
 
 
 def version_of(model: str) -> int:

@@ -94,11 +94,11 @@ def has_code(code: Path, repository: Path) -> bool:
 def replace_code(code: Path, repository: Path) -> None:
     """Put the files of ``code`` into the repository, and remove models that there are no longer.
 
-    Further voices stay; the export removes those that their folder no longer has.
+    Added voices stay; the export removes those that their folder no longer has.
     """
-    further = stamp.further(repository)
+    added = stamp.added(repository)
     for model in repository.iterdir():
-        if model.name not in MODELS and model.name not in further:
+        if model.name not in MODELS and model.name not in added:
             shutil.rmtree(model)
     for path in _files_of_code(code):
         target = repository / path
@@ -115,7 +115,7 @@ def _is_generated(path: Path) -> bool:
 
 
 def _files_of_code(code: Path) -> list[Path]:
-    """A checkout may also have configurations of further voices, which are not its own."""
+    """A checkout may also have configurations of added voices, which are not its own."""
     return [path for path in _files(code) if path.parts[0] in MODELS]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Protocol
 
 from scripts.export_models.checkpoints import (
-    FURTHER_VOICES,
+    ADDED_VOICES,
     Checkpoint,
     SourceError,
     bytes_in,
@@ -227,29 +227,29 @@ class DemoSource:
         built.write_text(version, encoding="utf-8")
 
 
-class WithFurtherVoices:
-    """A ``source``, and the folder of further voices, whose descriptions are checked where they are read."""
+class WithAddedVoices:
+    """A ``source``, and the folder of added voices, whose descriptions are checked where they are read."""
 
     def __init__(self, source: Source, voices: Path) -> None:
         self._source, self._voices = source, voices
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
-        return self._source.faults([model for model in models if checkpoint_of(model) is not FURTHER_VOICES])
+        return self._source.faults([model for model in models if checkpoint_of(model) is not ADDED_VOICES])
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
-        return self._source.downloads([each for each in checkpoints if each is not FURTHER_VOICES])
+        return self._source.downloads([each for each in checkpoints if each is not ADDED_VOICES])
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
-        return self._voices if checkpoint is FURTHER_VOICES else self._source.fetch(checkpoint)
+        return self._voices if checkpoint is ADDED_VOICES else self._source.fetch(checkpoint)
 
 
 def source_of(
     name: str, folder: Path | None, work: Path, progress: Progress = SILENT, voices: Path | None = None
 ) -> Source:
-    """The source of that ``name``: demo, hub, or folder with the checkpoints in ``folder``; and further ``voices``."""
+    """The source of that ``name``: demo, hub, or folder with the checkpoints in ``folder``; and added ``voices``."""
     source: Source
     if name == "hub":
         source = HubSource(work / "hub", progress=progress)
     else:
         source = FolderSource(folder or Path()) if name == "folder" else DemoSource(work / "demo", progress)
-    return source if voices is None else WithFurtherVoices(source, voices)
+    return source if voices is None else WithAddedVoices(source, voices)

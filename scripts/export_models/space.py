@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import FURTHER_VOICES, Checkpoint, SourceError, bytes_in, in_words
+from scripts.export_models.checkpoints import ADDED_VOICES, Checkpoint, SourceError, bytes_in, in_words
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.sources import Source
 
@@ -38,7 +38,7 @@ def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, 
     found = {}
     for checkpoint in plan.checkpoints_of(models):
         found[checkpoint] = checkpoint.size
-        if name == "folder" or checkpoint is FURTHER_VOICES:
+        if name == "folder" or checkpoint is ADDED_VOICES:
             folder = source.fetch(checkpoint)
             files = [plan.weights_of(model, folder) for model in models if plan.checkpoint_of(model) == checkpoint]
             found[checkpoint] = sum(path.stat().st_size for paths in files for path in paths)
@@ -63,11 +63,11 @@ def needs(name: str, sizes: Mapping[Checkpoint, int], work: Path, repository: Pa
 def _downloads(name: str, sizes: Mapping[Checkpoint, int], work: Path) -> int:
     """Bytes still to be written; the demo's packages are unpacked, which takes their size again."""
     if name == "demo":
-        kinds = {checkpoint.kind for checkpoint in sizes if checkpoint is not FURTHER_VOICES}
+        kinds = {checkpoint.kind for checkpoint in sizes if checkpoint is not ADDED_VOICES}
         missing = [PUBLISHED[kind] for kind in kinds if not PUBLISHED[kind].lies_in(work / "demo" / kind)]
         return sum(2 * published.download for published in missing)
     if name == "hub":
-        hub = {each: size for each, size in sizes.items() if each is not FURTHER_VOICES}
+        hub = {each: size for each, size in sizes.items() if each is not ADDED_VOICES}
         return sum(max(0, size - bytes_in(work / "hub" / each.repository)) for each, size in hub.items())
     return 0
 

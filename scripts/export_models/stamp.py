@@ -11,21 +11,21 @@ from pathlib import Path
 
 from frontend.catalogue.voices import TRITON_PREFIX
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import FURTHER_VOICES
+from scripts.export_models.checkpoints import ADDED_VOICES
 from scripts.export_models.demo.published import PUBLISHED, REAL_VOICE
 from scripts.export_models.precisions import text_precisions
 from scripts.export_models.sources import Source
 
 _FILE = "exported.json"
-# The source of further voices.
-FURTHER = "voices"
+# The source of added voices.
+ADDED = "voices"
 
 
 @dataclass(frozen=True)
 class Stamp:
     """An export of a ``checkpoint`` by a ``version`` of the export; ``precision`` has the precisions to try.
 
-    ``source`` is demo, hub or folder, or voices for a further voice. ``way`` is how it was exported, ``skipped`` has
+    ``source`` is demo, hub or folder, or voices for an added voice. ``way`` is how it was exported, ``skipped`` has
     the ways that failed with the reasons, ``not_checked`` the checks that were not made. If no way worked, ``failed``
     has the reason.
     """
@@ -72,7 +72,7 @@ def wanted(model: str, source: Source, name: str, precision: str, digests: Diges
     checkpoint = plan.checkpoint_of(model)
     # For auto, the choice for this processor counts.
     precisions = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[checkpoint.kind]
-    name = FURTHER if checkpoint is FURTHER_VOICES else name
+    name = ADDED if checkpoint is ADDED_VOICES else name
     return Stamp(_checkpoint(model, source, name, digests), precisions, plan.version_of(model), name)
 
 
@@ -81,7 +81,7 @@ def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
     checkpoint = plan.checkpoint_of(model)
     if name == "hub":
         return f"{checkpoint.repository} {checkpoint.revision}"
-    if name in ("folder", FURTHER):
+    if name in ("folder", ADDED):
         folder = source.fetch(checkpoint)
         return _digest({str(path.relative_to(folder)): digests.of(path) for path in plan.weights_of(model, folder)})
     built = plan.voice_of(model) not in ("", REAL_VOICE)
@@ -121,7 +121,7 @@ def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
     return [name for name, stamp in found.items() if stamp is None or stamp.failed or stamp.source not in ("", source)]
 
 
-def further(repository: Path) -> list[str]:
-    """The further voices in a repository, also those that could not be exported."""
+def added(repository: Path) -> list[str]:
+    """The added voices in a repository, also those that could not be exported."""
     found = {path.name: read(repository, path.name) for path in sorted(repository.glob(f"{TRITON_PREFIX}*"))}
-    return [name for name, stamp in found.items() if stamp is not None and stamp.source == FURTHER]
+    return [name for name, stamp in found.items() if stamp is not None and stamp.source == ADDED]

@@ -51,7 +51,7 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
     if voice := plan.voice_of(model):
         from scripts.export_models.voices import export as voices
 
-        added = options.further.voices.get(model)
+        added = options.added.voices.get(model)
         return voices.ways(model, voice_files(folder, voice)[0], target, progress, added)
     if plan.checkpoint_of(model).kind == "whisper":
         from scripts.export_models.whisper import export as whisper

@@ -21,8 +21,8 @@ from pathlib import Path
 
 from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
+from scripts.export_models.added import AddedVoices
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.further import Further
 from scripts.export_models.plan import MODELS
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.space import Need
@@ -58,9 +58,9 @@ class Choice:
     voices_folder: str = ""
 
     @property
-    def further(self) -> Further:
-        """The further voices; raises ``SourceError`` if their folder does not exist."""
-        return Further.of(Path(self.voices_folder) if self.voices_folder else None)
+    def added(self) -> AddedVoices:
+        """The added voices; raises ``SourceError`` if their folder does not exist."""
+        return AddedVoices.of(Path(self.voices_folder) if self.voices_folder else None)
 
     @property
     def is_verified(self) -> bool:
@@ -85,7 +85,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Add an argument for each field of a ``Choice`` except its action. ``check`` checks their values."""
     parser.add_argument("--models", default="demo", help="demo, hub or folder")
     parser.add_argument("--folder", default="", help="for --models folder: checkpoints laid out as on the hub")
-    parser.add_argument("--voices-folder", default="", help="further Piper voices: NAME.onnx and NAME.onnx.json")
+    parser.add_argument(
+        "--voices-folder", default="", help="a folder of Piper voices to add: NAME.onnx and NAME.onnx.json"
+    )
     parser.add_argument("--precision", default="auto", help="the first to try: auto, int8, bf16 or fp32")
     parser.add_argument("--strict", default="", help="1: fail if that precision is not good enough")
     parser.add_argument("--port", default="8080")
@@ -124,10 +126,10 @@ def check(choice: Choice) -> list[str]:
 
 
 def faults_of_voices(choice: Choice) -> list[str]:
-    """A line for each further voice that cannot be served; raises ``PreflightError`` if there is no such folder."""
+    """A line for each added voice that cannot be served; raises ``PreflightError`` if there is no such folder."""
     if not Path(choice.voices_folder).is_dir():
         raise PreflightError(f"VOICES_FOLDER={choice.voices_folder}: there is no such folder")
-    found = choice.further
+    found = choice.added
     return [*(f"{model} will not be served: {fault}" for model, fault in found.faults.items()), *found.misnamed]
 
 
@@ -166,7 +168,7 @@ def check_python() -> None:
 
 def missing(choice: Choice) -> list[str]:
     """The models of the choice that are not exported yet."""
-    voices = stamp.missing(state.REPOSITORY, choice.further.voices, stamp.FURTHER)
+    voices = stamp.missing(state.REPOSITORY, choice.added.voices, stamp.ADDED)
     return [*stamp.missing(state.REPOSITORY, MODELS, choice.models), *voices]
 
 

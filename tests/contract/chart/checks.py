@@ -143,7 +143,7 @@ def names(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
     for owner, template in pods(manifests):
         volumes = {volume["name"]: volume for volume in template["spec"].get("volumes", [])}
         for volume in volumes.values():
-            # The claims of checkpoints and of further voices are the operator's own.
+            # The claims of checkpoints and of added voices are the operator's own.
             claim = volume.get("persistentVolumeClaim") if volume["name"] not in ("folder", "voices") else None
             if claim and f"PersistentVolumeClaim {claim['claimName']}" not in known:
                 yield f"{owner}: there is no claim {claim['claimName']}"

@@ -59,15 +59,15 @@ def test_a_voice_is_exported_once_also_if_its_folder_moves(folder: Path) -> None
 
 @pytest.fixture
 def voices(folder: Path) -> Path:
-    """A folder with the further voice eva, whose files are amy's."""
-    further = folder.parent / "voices"
-    further.mkdir()
+    """A folder with the added voice eva, whose files are amy's."""
+    added = folder.parent / "voices"
+    added.mkdir()
     for path in (folder / VOICES.repository).rglob("*.onnx*"):
-        shutil.copy(path, further / f"eva{''.join(path.suffixes)}")
-    return further
+        shutil.copy(path, added / f"eva{''.join(path.suffixes)}")
+    return added
 
 
-def test_a_further_voice_is_exported_with_a_sample_and_a_broken_one_is_named(
+def test_an_added_voice_is_exported_with_a_sample_and_a_broken_one_is_named(
     folder: Path, voices: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (voices / "bad.onnx").write_bytes(b"a graph")
@@ -77,16 +77,16 @@ def test_a_further_voice_is_exported_with_a_sample_and_a_broken_one_is_named(
     repository = folder.parent / "repository"
     assert added_voices(repository) == (Voice("eva", "en", "unknown"),)
     assert (repository / "piper_eva" / "1" / "sample.wav").read_bytes()[:4] == b"RIFF"
-    assert stamp.further(repository) == ["piper_bad", "piper_eva"]
+    assert stamp.added(repository) == ["piper_bad", "piper_eva"]
     assert _main(folder, "--voices", str(voices), "--only", "piper_bad", "--stale", only="piper_eva") == 0
 
 
-def test_a_further_voice_goes_when_its_folder_no_longer_has_it(
+def test_an_added_voice_goes_when_its_folder_no_longer_has_it(
     folder: Path, voices: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     repository = folder.parent / "repository"
     for name in ("piper_eva", "piper_max"):
-        stamp.write(repository, name, Stamp(source=stamp.FURTHER))
+        stamp.write(repository, name, Stamp(source=stamp.ADDED))
     monkeypatch.setattr(export, "_run", lambda options, arguments, todo: 0)
     folders = ["--repository", str(repository), "--work", str(folder.parent / "work")]
     assert export.main(["--source", "demo", "--voices", str(voices), *folders]) == 0

@@ -53,7 +53,7 @@ def test_a_wrong_choice_is_named(choice: Choice, sentence: str) -> None:
         preflight.check(choice)
 
 
-def test_a_further_voice_that_cannot_be_served_is_named_at_the_start(tmp_path: Path) -> None:
+def test_an_added_voice_that_cannot_be_served_is_named_at_the_start(tmp_path: Path) -> None:
     for name in ("eva", "ryan"):
         (tmp_path / f"{name}.onnx").touch()
     assert preflight.faults_of_voices(replace(RUN, voices_folder=str(tmp_path))) == [

@@ -137,11 +137,11 @@ topologySpreadConstraints:
 {{- default (printf "%s-models" (include "quartet.name" .)) .Values.models.claim.name }}
 {{- end }}
 
-{{- /* The name of an export, by its image, source, precision and further voices. */}}
+{{- /* The name of an export, by its image, source, precision and added voices. */}}
 {{- define "quartet.export" -}}
 {{- $voices := .Values.models.voices }}
-{{- $further := ternary (printf " %s %s" $voices.claim $voices.revision) "" (ne $voices.claim "") }}
-{{- printf "%s %s %s%s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision $further | sha256sum | trunc 8 }}
+{{- $added := ternary (printf " %s %s" $voices.claim $voices.revision) "" (ne $voices.claim "") }}
+{{- printf "%s %s %s%s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision $added | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- /* The folder of one export. A Job's folder has the export's name, so revisions never share a folder. */}}

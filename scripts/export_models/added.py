@@ -1,4 +1,4 @@
-"""Further Piper voices, which an operator puts into a folder: ``NAME.onnx``, with ``NAME.onnx.json`` next to it.
+"""Added Piper voices, which an operator puts into a folder: ``NAME.onnx``, with ``NAME.onnx.json`` next to it.
 
 Piper's JSON names no gender; ``"gender": "female"`` may be added to it. Only the standard library is needed, because
 preflight runs before anything is installed.
@@ -19,7 +19,7 @@ _GENDERS = ("female", "male", UNKNOWN)
 
 
 @dataclass(frozen=True)
-class Further:
+class AddedVoices:
     """The ``voices`` of a folder, by Triton model.
 
     ``faults`` has the reason for each other one, by Triton model, and ``misnamed`` a sentence for each file whose name
@@ -35,7 +35,7 @@ class Further:
         return tuple(sorted({**self.voices, **self.faults}))
 
     @classmethod
-    def of(cls, folder: Path | None) -> "Further":
+    def of(cls, folder: Path | None) -> "AddedVoices":
         """Read the descriptions in a folder. Raises ``SourceError`` if there is no such folder."""
         if folder is None:
             return cls()

@@ -1,4 +1,4 @@
-"""What a folder of further voices holds."""
+"""What a folder of added voices holds."""
 
 import json
 from pathlib import Path
@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from frontend.catalogue.voices import Voice
+from scripts.export_models.added import AddedVoices
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.further import Further
 
 PIPERS = {
     "audio": {"sample_rate": 22_050},
@@ -28,7 +28,7 @@ def test_a_voice_has_the_language_of_its_file_and_a_gender_if_the_file_names_one
     _put(tmp_path, "eva")
     _put(tmp_path, "es_MX-ald-medium", language={"family": "es"}, gender="male")
     _put(tmp_path, "old", language=None, espeak={"voice": "pt-br"})
-    assert dict(Further.of(tmp_path).voices) == {
+    assert dict(AddedVoices.of(tmp_path).voices) == {
         "piper_es_MX-ald-medium": Voice("es_MX-ald-medium", "es", "male"),
         "piper_eva": Voice("eva", "de", "unknown"),
         "piper_old": Voice("old", "pt", "unknown"),
@@ -49,14 +49,14 @@ def test_a_voice_that_cannot_be_served_is_named_and_the_others_stay(
 ) -> None:
     _put(tmp_path, "eva")
     _put(tmp_path, "bad", **changed)
-    found = Further.of(tmp_path)
+    found = AddedVoices.of(tmp_path)
     assert (list(found.voices), found.models) == (["piper_eva"], ("piper_bad", "piper_eva"))
     assert found.faults == {"piper_bad": f"{tmp_path / 'bad.onnx.json'} {reason}"}
 
 
 def test_a_voice_needs_its_description(tmp_path: Path) -> None:
     (tmp_path / "eva.onnx").write_bytes(b"a graph")
-    assert Further.of(tmp_path).faults == {"piper_eva": f"{tmp_path / 'eva.onnx.json'} is missing"}
+    assert AddedVoices.of(tmp_path).faults == {"piper_eva": f"{tmp_path / 'eva.onnx.json'} is missing"}
 
 
 @pytest.mark.parametrize(
@@ -68,10 +68,10 @@ def test_a_voice_needs_its_description(tmp_path: Path) -> None:
 )
 def test_a_file_that_cannot_be_a_voices_is_left_out_with_a_sentence(tmp_path: Path, name: str, reason: str) -> None:
     _put(tmp_path, name)
-    found = Further.of(tmp_path)
+    found = AddedVoices.of(tmp_path)
     assert (found.models, found.misnamed) == ((), (f"{tmp_path / name}.onnx is left out: {reason}",))
 
 
 def test_a_folder_that_does_not_exist_is_an_error(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="must hold Piper voices"):
-        Further.of(tmp_path / "nowhere")
+        AddedVoices.of(tmp_path / "nowhere")
