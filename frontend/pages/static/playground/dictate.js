@@ -1,4 +1,4 @@
-// Dictate: words that show while they are spoken.
+// Dictate: words that are shown while they are spoken.
 
 import { byId, copyButton, make, number } from "/shared/dom.js";
 import { storedKey } from "/shared/key.js";
@@ -14,14 +14,14 @@ export function dictate(here, panel) {
   button.disabled = record.disabled;
   byId("dictation").querySelector(".actions").append(copyButton(() => text.innerText, "what was said"));
 
-  const told = {
+  const show = {
     part(item, part) {
       if (!items.has(item)) items.set(item, text.appendChild(make("p")));
       items.get(item).append(part);
     },
     whole(item, whole, more) {
       seconds += more;
-      // A screen reader tells each change, and only those.
+      // A screen reader would repeat a text that is set again.
       if (items.get(item).textContent !== whole) items.get(item).textContent = whole;
     },
     fault: (message) => panel.refuse(message),
@@ -36,7 +36,7 @@ export function dictate(here, panel) {
     const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
     const loudness = level(stream, (value) => (byId("level").value = value));
     try {
-      going = await live(stream, key, options, told);
+      going = await live(stream, key, options, show);
       byId("dictation").hidden = byId("level").hidden = button.disabled = false;
       [button.textContent, status.textContent] = ["Stop", "Listening: what you say is written below."];
       await going.ended;

@@ -1,13 +1,13 @@
-// What the microphone hears as samples of 16 bits, 24,000 a second, a tenth of a second at a time. An AudioWorklet.
+// An AudioWorklet that resamples a microphone to 16 bits at 24,000 Hz, and posts a tenth of a second at a time.
 
 const RATE = 24_000;
 
 class Samples extends AudioWorkletProcessor {
   #batch = new Int16Array(RATE / 10); #count = 0; #sum = 0; #filled = 0;
 
-  // Each sample is the mean of what is heard in its time. A second has `sampleRate` times RATE parts: so all parts are whole.
-  process([[heard = []]]) {
-    for (const value of heard) {
+  // Each sample is the mean of the input over its time. Times are in units of 1 / (sampleRate * RATE) s, which are whole numbers.
+  process([[input = []]]) {
+    for (const value of input) {
       for (let left = RATE; left; ) {
         const part = Math.min(left, sampleRate - this.#filled);
         this.#sum += value * part;

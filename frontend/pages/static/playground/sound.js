@@ -1,28 +1,28 @@
-// Speech that is heard while it comes: a WAV file whose head does not know its length, by Web Audio.
+// Plays a WAV file with Web Audio while it arrives. The header of such a file has no length.
 
-// Samples a second of most voices; those of others are converted.
+// Samples per second of most voices; others are resampled.
 const RATE = 22_050;
 // Seconds between the arrival of samples and their sound. With less, the beginning is lost.
 const AHEAD = 0.05;
-// Bytes of the head of a WAV file whose samples follow at once, and where in it the rate is.
+// Bytes of the header of the server's WAV files, and the place of the sample rate in it.
 const HEAD = 44;
 const RATE_AT = 24;
 
 export class Sound {
-  #told; #context = null;
+  #notify; #context = null;
 
-  // `told` hears the seconds from the beginning to the first sound, and null once nothing sounds any more.
-  constructor(told) {
-    this.#told = told;
+  // Calls `notify` with the seconds from the beginning to the first sound, and with null at the end of all sound.
+  constructor(notify) {
+    this.#notify = notify;
   }
 
   stop() {
     this.#context?.close();
     this.#context = null;
-    this.#told(null);
+    this.#notify(null);
   }
 
-  // Begins a new sound, in a click: elsewhere browsers give none. Takes the pieces of a file, and its end.
+  // Begins a new sound; only in a click, because browsers allow no other. Returns `take` for the pieces of a file, and `end`.
   begin(signal) {
     this.stop();
     const begun = performance.now();
@@ -53,7 +53,7 @@ export class Sound {
         sounding -= 1;
         over();
       });
-      if (!until) this.#told((performance.now() - begun) / 1000 + AHEAD);
+      if (!until) this.#notify((performance.now() - begun) / 1000 + AHEAD);
       // After a gap, sound goes on as soon as it can.
       until = Math.max(until, context.currentTime + AHEAD);
       source.start(until);
@@ -76,7 +76,7 @@ function joined(first, second) {
   return both;
 }
 
-// The file with its length in its head, which players want.
+// The file with its length in its header, which players need.
 export function measured(body) {
   const head = new DataView(body);
   head.setUint32(4, body.byteLength - 8, true);
