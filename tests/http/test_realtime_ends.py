@@ -113,19 +113,19 @@ async def test_a_key_that_is_revoked_ends_its_sessions(client: Client, monkeypat
         assert await session.closed() == 1008
 
 
-@pytest.mark.settings(live_seconds=1.0)
-async def test_a_session_has_a_longest_time(client: Client) -> None:
+@pytest.mark.parametrize(
+    "client",
+    [
+        pytest.param(None, marks=pytest.mark.settings(live_seconds=1.0), id="too long"),
+        pytest.param(None, marks=pytest.mark.settings(live_idle_seconds=1.0), id="idle"),
+    ],
+    indirect=True,
+)
+async def test_a_session_that_is_too_long_or_idle_ends(client: Client) -> None:
     async with live(client) as session:
         (*_, told) = await session.until("error")
         assert told["error"]["code"] == "session_expired"
         assert await session.closed() == 1000
-
-
-@pytest.mark.settings(live_idle_seconds=1.0)
-async def test_a_session_without_events_ends(client: Client) -> None:
-    async with live(client) as session:
-        (*_, told) = await session.until("error")
-        assert told["error"]["code"] == "session_expired"
 
 
 async def test_a_client_that_answers_no_ping_is_disconnected(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:

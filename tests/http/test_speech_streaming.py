@@ -124,8 +124,11 @@ async def test_the_speed_divides_the_length_of_sounds(client: Client, triton: Fa
 async def test_a_failure_before_the_first_sound_is_an_error(client: Client, triton: FakeTriton) -> None:
     triton.failure = BadGateway("gone")
     assert (await _post(client, stream_format="sse")).status == 502
-    assert await refusal(await _post(client, input="...", stream_format="audio")) == (400, "input")
-    assert await refusal(await _post(client, stream_format="mp3")) == (400, "stream_format")
+
+
+@pytest.mark.parametrize(("body", "param"), [({"input": "..."}, "input"), ({"stream_format": "mp3"}, "stream_format")])
+async def test_a_stream_of_a_bad_request_is_400(client: Client, body: dict[str, str], param: str) -> None:
+    assert await refusal(await _post(client, **{"stream_format": "audio", **body})) == (400, param)
 
 
 async def test_a_failure_after_the_first_sound_aborts_the_connection_and_is_ours(

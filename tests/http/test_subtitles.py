@@ -1,6 +1,5 @@
 """Transcripts as subtitles."""
 
-import numpy as np
 import pytest
 
 from tests.conftest import Client
@@ -10,22 +9,18 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SETTINGS = {"extensions": "subtitles"}
 WAV = encode(say("Good morning everybody, this is a test."), "wav")
-SILENCE = encode(np.zeros(32_000, np.float32), "wav")
 
 
 @pytest.mark.parametrize(
-    ("response_format", "kind", "head", "empty"),
+    ("response_format", "kind", "head"),
     [
-        ("srt", "application/x-subrip; charset=utf-8", "1\n00:00:0", ""),
-        ("vtt", "text/vtt; charset=utf-8", "WEBVTT\n\n00:00:0", "WEBVTT\n"),
+        ("srt", "application/x-subrip; charset=utf-8", "1\n00:00:0"),
+        ("vtt", "text/vtt; charset=utf-8", "WEBVTT\n\n00:00:0"),
     ],
 )
-async def test_a_transcript_can_be_subtitles(
-    client: Client, response_format: str, kind: str, head: str, empty: str
-) -> None:
+async def test_a_transcript_can_be_subtitles(client: Client, response_format: str, kind: str, head: str) -> None:
     response = await transcribe(client, WAV, response_format=response_format)
     text = await response.text()
     assert response.headers["Content-Type"] == kind
     assert text.startswith(head)
     assert text.rstrip().endswith("\nhello there")
-    assert await (await transcribe(client, SILENCE, response_format=response_format)).text() == empty

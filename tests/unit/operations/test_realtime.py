@@ -151,17 +151,21 @@ def test_a_session_update_changes_only_what_it_names() -> None:
     assert parse(event, CONFIG, SERVED) == Update(expected, beta=False)
 
 
-def test_turn_detection_may_be_switched_off_and_set() -> None:
-    off = update("transcription_session.update", turn_detection=None)
-    assert parse(off, CONFIG, SERVED) == Update(replace(CONFIG, detection=None), beta=True)
-    given = {"type": "server_vad", "threshold": 0.6, "silence_duration_ms": 350}
+@pytest.mark.parametrize(
+    ("given", "detection"),
+    [
+        (None, None),
+        ({"type": "server_vad", "threshold": 0.6, "silence_duration_ms": 350}, Detection(0.6, 300, 350)),
+    ],
+)
+def test_turn_detection_may_be_switched_off_or_set(given: Any, detection: Detection | None) -> None:
     event = update("transcription_session.update", turn_detection=given)
-    assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=Detection(0.6, 300, 350)), beta=True)
+    assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=detection), beta=True)
 
 
-def test_commit_and_clear_are_events_of_their_own() -> None:
-    assert parse({"type": "input_audio_buffer.commit"}, CONFIG, SERVED) == Commit()
-    assert parse({"type": "input_audio_buffer.clear"}, CONFIG, SERVED) == Clear()
+@pytest.mark.parametrize(("kind", "event"), [("commit", Commit()), ("clear", Clear())])
+def test_commit_and_clear_are_events_of_their_own(kind: str, event: Commit | Clear) -> None:
+    assert parse({"type": f"input_audio_buffer.{kind}"}, CONFIG, SERVED) == event
 
 
 @pytest.mark.parametrize(
