@@ -28,7 +28,7 @@ _EXTENDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     SPEECH_STREAMING: {SPEECH: ("stream_format",)},
     TRANSCRIPT_STREAMING: {TRANSCRIPTIONS: ("stream",)},
 }
-# Parameters that popular clients send and that change nothing here, or only what no answer has.
+# Parameters that popular clients send, and without which our answers are the same.
 _OF_CLIENTS: Mapping[str, tuple[str, ...]] = {
     TRANSCRIPTIONS: (
         "user",

@@ -52,8 +52,9 @@ class Session:
         self._id, self._expires_at = events.new_id("sess"), int(time.time() + pipeline.settings.live_seconds)
         self._listener: Listener | None = None
         self._raw = bytearray()
-        # Samples that were listened to, and those before the next item.
+        # Samples that were listened to.
         self._position = 0
+        # The latest audio outside of items, int16 at 16 kHz: the padding of the next one.
         self._before = bytearray()
         self._last_item: str | None = None
         self._turns = _turns(config)

@@ -101,9 +101,9 @@ class SpeechPipeline:
         """
         async with reserve(request.model, len(request.text)) as bill:
             expected = _expected_bytes(request)
-            # Those ahead, and one as samples and as the piece that is sent.
+            # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
             memory.add(min(expected, int((_AHEAD + 2) * MOST_IDS * _BYTES_PER_ID / request.speed)))
-            # What was sent holds no memory: the limit only counts.
+            # Sent audio holds no memory, so only its length is limited.
             text = self._begin(request, context, expected, lambda beyond: None)
             self._refuse_late(text, _IDS_PER_CHARACTER * len(request.text))
             with self._unbilled.work(context.key) as timer:

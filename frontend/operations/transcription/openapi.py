@@ -31,6 +31,11 @@ _MOBILE_FORM = request_object(
 _SECONDS = {"type": "number", "description": "Seconds from the start of the audio."}
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
 _SEGMENTS = {"type": "array", "items": reference("Segment")}
+_STREAM = {
+    "type": "boolean",
+    "default": False,
+    "description": "Send the text in parts, as server-sent events; needs `response_format` json or text.",
+}
 
 
 def _schemas(tasks: Sequence[str]) -> Schema:
@@ -74,13 +79,6 @@ def _schemas(tasks: Sequence[str]) -> Schema:
 
 def _multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
-
-
-_STREAM = {
-    "type": "boolean",
-    "default": False,
-    "description": "Send the text in parts, as server-sent events; needs `response_format` json or text.",
-}
 
 
 def _answer(served: Served, *, streams: bool) -> Schema:

@@ -153,9 +153,9 @@ def parse_language(value: str | None) -> str:
     return iso_code(code)
 
 
-def parse_stream(fields: Sequence[tuple[str, str]], *, allowed: bool) -> bool:
+def parse_stream(texts: Sequence[tuple[str, str]], *, allowed: bool) -> bool:
     """Whether events are asked for. Raises ``InvalidRequest`` if they are not ``allowed``."""
-    values = [value.lower() for name, value in fields if name == "stream"]
+    values = [value.lower() for name, value in texts if name == "stream"]
     if not allowed:
         if any(value not in _OFF for value in values):
             raise InvalidRequest("stream must be false: this endpoint sends no events", param="stream")

@@ -14,20 +14,25 @@ _LINES = 2
 _PLANNED = 76
 # Seconds. A cue is shown for at least the shortest time, unless the next one begins earlier.
 _SHORTEST, _LONGEST = 1.0, 7.0
-# The least time of a cue whose successor is said to begin at once.
+# Seconds that a cue has at least, even if the next one begins at the same time.
 _LEAST = 0.1
 # Columns per second that people can read. A cue stays longer if there is time before the next one.
 _READABLE = 17
 # Cues are not joined over a longer pause, in seconds.
 _JOINED_PAUSE = 1.0
-# A cut after a comma, or at a pause of these seconds, may be so far (in shares of the length) from the best place.
-_BREATH, _FOR_A_PHRASE = 0.2, 0.5
+# Seconds of a pause that ends a phrase, as a comma does.
+_BREATH = 0.2
+# A cut at the end of a phrase may miss the wanted width by this share of it.
+_FOR_A_PHRASE = 0.5
 _PHRASE_ENDS = (",", ";", ":", "–", "—", "，", "、", "；", "：")
 
 
 @dataclass(frozen=True)
 class _Piece:
-    """A word, or a part of a long one, that is not cut. ``spaced`` is whether a blank comes before it."""
+    """A word, or a part of a long one, that is not cut. ``spaced`` is whether a blank comes before it.
+
+    ``start`` and ``end`` are in seconds, ``width`` in columns.
+    """
 
     text: str
     spaced: bool
@@ -71,8 +76,8 @@ def cues(transcription: Transcription) -> Iterator[tuple[float, float, str]]:
         start = max(group[0].start, clock)
         last = place + 1 == len(groups)
         following = max(transcription.duration, group[-1].end) if last else groups[place + 1][0].start
-        wished = max(group[-1].end, start + _SHORTEST, start + _width_of(group) / _READABLE)
-        clock = min(wished, max(following, start + _LEAST), start + _LONGEST)
+        wanted = max(group[-1].end, start + _SHORTEST, start + _width_of(group) / _READABLE)
+        clock = min(wanted, max(following, start + _LEAST), start + _LONGEST)
         yield start, clock, _in_lines(group)
 
 
