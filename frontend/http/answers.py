@@ -88,16 +88,16 @@ async def deliver(
     return answer
 
 
-async def deliver_live(
+async def deliver_prepaid(
     request: web.Request, head: Mapping[str, str], first: bytes, rest: AsyncGenerator[bytes, None], bill: Charges
 ) -> web.StreamResponse:
-    """Send an answer that is made while the caller reads. Its ``first`` piece is there, ``rest`` makes the others.
+    """Send an answer that is made while the caller reads: its ``first`` piece, then those of ``rest``.
 
-    The charge is on disk before the first byte: from then on, nobody can say how much the caller has heard. The caller
+    The charge is on disk before the first byte, since nobody can say how much of the sound the caller hears. The caller
     has as long to read as for a whole answer; the request's deadline waits meanwhile. If the server fails, it aborts
     the connection, and a retry with the same request id is not charged again.
     """
-    answer, context, reader = web.StreamResponse(headers=head), request[CONTEXT], _Reader(request)
+    answer, context, sender = web.StreamResponse(headers=head), request[CONTEXT], _Sender(request)
     request[CHARGED] = answer
     async with aclosing(rest):
         if has_disconnected(request):
@@ -106,12 +106,12 @@ async def deliver_live(
         with current().tracer.span("answer"):
             try:
                 await answer.prepare(request)
-                context.extend(await reader.send(answer, first))
+                context.extend(await sender.send(answer, first))
                 async for piece in rest:
-                    context.extend(await reader.send(answer, piece))
+                    context.extend(await sender.send(answer, piece))
                 await answer.write_eof()
             except BaseException as error:
-                # The others mean that the caller has left, or reads too slowly.
+                # These two mean that the caller has left, or reads too slowly.
                 failed = isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError)
                 if failed:
                     log.warning("an answer was broken off", extra={"fields": {"details": str(error)}})
@@ -120,7 +120,7 @@ async def deliver_live(
     return answer
 
 
-class _Reader:
+class _Sender:
     """Sends pieces while the caller reads fast enough. The time in which the answer is made does not count."""
 
     def __init__(self, request: web.Request) -> None:
