@@ -30,8 +30,9 @@ async def _transcript(request: web.Request, shape: Shape, parses: _Parses, rende
             parsed = parses(form, app[SETTINGS].served)
             head: Mapping[str, str] = EVENTS
             if parsed.stream:
-                deltas, bill = await streaming.enter_async_context(pipeline.stream(parsed, context, reserve, memory))
-                body: bytes | AsyncGenerator[bytes, None] = render_events(deltas)
+                stream = pipeline.stream(parsed, context, reserve, memory)
+                first, others, bill = await streaming.enter_async_context(stream)
+                body: bytes | AsyncGenerator[bytes, None] = render_events(first, others)
             else:
                 answer, bill = await pipeline.run(parsed, context, reserve, memory)
                 if subtitles := FORMATS.get(parsed.response_format):

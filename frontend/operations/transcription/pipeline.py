@@ -86,8 +86,8 @@ class TranscriptionPipeline:
     @asynccontextmanager
     async def stream(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> AsyncIterator[tuple[AsyncIterator[str], Bill | None]]:
-        """The text, part by part, and its bill. The first part is there when the block begins.
+    ) -> AsyncIterator[tuple[str, AsyncIterator[str], Bill | None]]:
+        """The first part of the text, which may be empty, the others, and the bill.
 
         The windows of the file do not wait for whoever reads the text. After the last one, their audio is freed.
         """
@@ -107,7 +107,7 @@ class TranscriptionPipeline:
                 first = await anext(parts, "")
                 if windows:
                     timer.paid()
-            yield _chained(first, parts), bill
+            yield first, parts, bill
 
     def refuse_language(self, name: str, language: str) -> None:
         """Raise ``InvalidRequest`` if the model does not know the language."""
@@ -169,15 +169,9 @@ class TranscriptionPipeline:
         kind = recognise(file.read)
         if kind.accepted is False:
             raise _unsupported(kind.content_type, param)
+        uses = (file.use(), samples.use(), timer.measure())
         try:
-            return await self._decoders.run_with(
-                (file.use(), samples.use(), timer.measure()),
-                context,
-                prepare,
-                file.attached,
-                samples.attached,
-                rules,
-            )
+            return await self._decoders.run_with(uses, context, prepare, file.attached, samples.attached, rules)
         except UnknownCodecError:
             raise _unsupported(f"{kind.content_type} with another codec inside", param) from None
         except UnknownFormatError:
@@ -231,13 +225,6 @@ async def _parts(
     for window in windows:
         if part := assembly.add(window, await anext(answers)):
             yield part
-
-
-async def _chained(first: str, parts: AsyncIterator[str]) -> AsyncIterator[str]:
-    if first:
-        yield first
-    async for part in parts:
-        yield part
 
 
 def _unsupported(content_type: str, param: str) -> UnsupportedMedia:

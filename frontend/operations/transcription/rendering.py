@@ -25,12 +25,18 @@ def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[
     return verbose
 
 
-async def render_events(deltas: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
+def _delta(part: str) -> bytes:
+    return render_event({"type": "transcript.text.delta", "delta": part})
+
+
+async def render_events(first: str, others: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
     """OpenAI's events: one for each part of the text, and one with the whole text at the end."""
-    text = ""
-    async for delta in deltas:
-        text += delta
-        yield render_event({"type": "transcript.text.delta", "delta": delta})
+    text = first
+    if first:
+        yield _delta(first)
+    async for part in others:
+        text += part
+        yield _delta(part)
     yield render_event({"type": "transcript.text.done", "text": text})
 
 
