@@ -82,8 +82,11 @@ async def test_a_sample_is_sent_without_a_call_to_triton(client: Client, triton:
     assert (answer.headers["Content-Type"], await answer.read(), triton.calls) == ("audio/wav", SAMPLE, [])
 
 
-async def test_a_sample_needs_a_key_and_a_voice(client: Client) -> None:
+async def test_a_sample_needs_a_key(client: Client) -> None:
     assert (await client.get(f"{LIST}/eva/sample", headers={"Authorization": ""})).status == 401
+
+
+async def test_a_path_is_no_name_of_a_voice(client: Client) -> None:
     assert await refusal(await client.get(f"{LIST}/..%2F..%2Famy/sample")) == (404, "voice")
 
 
