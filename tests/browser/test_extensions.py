@@ -88,6 +88,17 @@ async def test_a_transcript_shows_while_the_rest_is_transcribed(page: Page, last
     await expect(page.locator("#transcript")).to_have_text("hello there hello there")
 
 
+async def test_a_recording_is_translated_into_english(page: Page, triton: FakeTriton) -> None:
+    await show(page, "Transcribe")
+    await page.locator("#file").set_input_files(_FILE)  # type: ignore[arg-type]
+    await page.locator("#answers select").select_option("english")
+    await expect(page.get_by_label("Language")).to_be_hidden()
+    sent = await press(page, "Transcribe")
+    await expect(page.locator("#transcript")).to_contain_text("hello there")
+    await expect(sent.locator(".result .facts")).to_contain_text("English")
+    assert triton.calls[-1][1]["translate"].tolist() == [[True]]
+
+
 async def test_what_is_dictated_is_written_as_it_is_said(page: Page) -> None:
     dictated = await press(page, "Transcribe", "Dictate")
     await expect(dictated.get_by_role("log")).to_contain_text("hello there")

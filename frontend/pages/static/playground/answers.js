@@ -16,6 +16,7 @@ const subtitles = (format, kind) => ({
 });
 
 // By name: the fields of the form that ask for it, what reads the answer, and the files that it can be saved as.
+// An answer of another path is from its own model, and takes no language.
 export const ANSWERS = {
   words: {
     title: "words with their times",
@@ -32,6 +33,15 @@ export const ANSWERS = {
   },
   srt: subtitles("srt", "SRT"),
   vtt: subtitles("vtt", "VTT"),
+  english: {
+    title: "in English, by stt-1-hd",
+    needs: "translations",
+    path: "/v1/audio/translations",
+    model: "stt-1-hd",
+    fields: [["response_format", "verbose_json"]],
+    read,
+    saves: () => ["TXT", "SRT", "VTT", "JSON"],
+  },
 };
 
 // The choice among them, which is shown where there is one.

@@ -31,11 +31,13 @@ export function transcribe(here) {
   const panel = new Panel(node, request, show, lacking);
 
   function request(fields) {
-    const form = [["file", file], ["model", fields.get("model")]];
-    for (const name of ["language", "prompt"]) if (fields.get(name)) form.push([name, fields.get(name)]);
     const kind = fields.get("answer");
-    form.push(...ANSWERS[kind].fields);
-    return { path: "/v1/audio/transcriptions", form, kind, ...(kind === "stream" && { begin }) };
+    const { path = "/v1/audio/transcriptions", model, fields: asked } = ANSWERS[kind];
+    for (const name of ["model", "language"]) node.querySelector(`[name="${name}"]`).closest("label").hidden = Boolean(model);
+    const form = [["file", file], ["model", model ?? fields.get("model")]];
+    for (const name of model ? ["prompt"] : ["language", "prompt"]) if (fields.get(name)) form.push([name, fields.get(name)]);
+    form.push(...asked);
+    return { path, form, kind, ...(kind === "stream" && { begin }) };
   }
 
   // Shows a text that comes part by part.

@@ -54,12 +54,15 @@ function transcript({ stream, response_format: format }) {
   return SUBTITLES.includes(format) ? "print(answer)" : "print(answer.text)";
 }
 
+const heard = ({ path, form }) =>
+  `answer = client.audio.${path.split("/").at(-1)}.create(\n    file=open(${inPython(form[0][1].name)}, "rb"),\n` +
+  `${named(fields(form))})\n${transcript(fields(form))}\n`;
+
 const CALLS = {
   "/v1/audio/speech": ({ json: body, saves }) =>
     `speech = client.audio.speech.create(\n${named(body)})\nspeech.write_to_file("${saves}")\n`,
-  "/v1/audio/transcriptions": ({ form }) =>
-    `answer = client.audio.transcriptions.create(\n    file=open(${inPython(form[0][1].name)}, "rb"),\n` +
-    `${named(fields(form))})\n${transcript(fields(form))}\n`,
+  "/v1/audio/transcriptions": heard,
+  "/v1/audio/translations": heard,
   "/v1/embeddings": ({ json: body }) =>
     `answer = client.embeddings.create(\n${named(body)})\nprint([item.embedding[:3] for item in answer.data])\n`,
   // OpenAI has no such call; its client sends it all the same.
