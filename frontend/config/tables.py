@@ -105,8 +105,9 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
                 yield f"aliases.{kind}.{name}", "is a name already, and must stay what it is"
             if meant not in own:
                 yield f"aliases.{kind}.{name}", f"{meant!r} is not served; there are {', '.join(own) or 'none'}"
+    # One that an extension gives a meaning is ignored elsewhere.
     for name in aliases.ignore:
-        if operation := next((each for each in parameters.PARAMETERS if name in parameters.meant(each, served)), None):
+        if operation := next((each for each, names in parameters.PARAMETERS.items() if name in names), None):
             yield "aliases.ignore", f"{name!r} is a parameter of {operation}, and means something there"
     if aliases.speech_format not in ("", *served.audio_formats):
         yield "aliases.speech_format", f"must be one of {', '.join(served.audio_formats)}"

@@ -19,11 +19,13 @@ def test_a_document_is_what_the_code_generates(document: str) -> None:
     assert text == made, "make documents writes it anew"
 
 
-def test_the_aliases_of_apps_are_valid(tmp_path: Path) -> None:
+@pytest.mark.parametrize("extensions", ["", "all"])
+def test_the_aliases_of_apps_are_valid(tmp_path: Path, extensions: str) -> None:
     path = tmp_path / "quartet.toml"
     (aliases,) = re.findall(r"```toml\n(\[aliases\]\n.*?)```", OF_APPS, re.DOTALL)
     path.write_text(aliases, encoding="utf-8")
-    assert Settings.from_env({"QUARTET_CONFIG": str(path)}).aliases.models["whisper-1"] == "stt-1"
+    settings = Settings.from_env({"QUARTET_CONFIG": str(path), "QUARTET_EXTENSIONS": extensions})
+    assert settings.aliases.models["whisper-1"] == "stt-1"
 
 
 def test_apps_that_were_run_are_pinned_in_the_version_of_the_document() -> None:
