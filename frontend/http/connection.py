@@ -6,6 +6,7 @@ This is the only module that uses private names of aiohttp:
   writing side or the process ends. We also replace a request that the parser refused there, so that the application
   answers an unknown method with 405 and a long token with 401.
 - ``_buffer_paused``: too many of them wait. Reading must then stay paused, or pipelined requests would fill the memory.
+- ``_current_request``: the request being answered. We ask whether its answer has begun.
 """
 
 import asyncio
@@ -19,7 +20,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
 
-from aiohttp import StreamReader, web
+from aiohttp import HttpVersion11, StreamReader, web
 from aiohttp.http import RawRequestMessage, WebSocketReader
 from aiohttp.streams import EMPTY_PAYLOAD
 
@@ -45,9 +46,13 @@ _PIECE_BYTES = 8 * 1024
 # Most bytes of a request's start that are kept for inspection if the parser refuses it.
 _LONGEST_HEAD = 32 * 1024
 _RETRY_SECONDS = 5  # for ``Retry-After``
-# Seconds. A caller that closes its writing side within this time of its request waits for the answer. Later, it counts
-# as disconnected.
+# Seconds. A caller that closes its writing side within this time of its request may wait for the answer. Later, it
+# counts as disconnected.
 _HALF_CLOSE_SECONDS = 0.1
+# Seconds between interim responses to such a caller. If it has left, its host resets the connection at the first, and
+# the second finds the reset.
+_INTERIM_SECONDS = 1.0
+_INTERIM = b"HTTP/1.1 100 Continue\r\n\r\n"
 
 
 def has_disconnected(request: web.BaseRequest) -> bool:
@@ -147,7 +152,7 @@ class Connection(web.RequestHandler):
         # A connection that ended before it was accepted, or came over a Unix socket, has no address. It counts too.
         if self._admitted:
             self._admitted = False
-            self.port.admission.leave(self._address, half_closed=self._half_closed)
+            self.port.admission.leave(self._address)
         self._first_request.cancel()
         self._unparsed.clear()
         super().connection_lost(exc)
@@ -249,9 +254,24 @@ class Connection(web.RequestHandler):
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller closed its writing side. Returns whether the connection stays open for the answer."""
         soon = self._event_loop.time() - self._received_at < _HALF_CLOSE_SECONDS
-        if soon and self._admitted and not self._is_socket and self._unanswered and self._last_body.is_eof():
-            self._half_closed = self.port.admission.half_close(self._address)
+        answering = self._admitted and not self._is_socket and self._unanswered and self._last_body.is_eof()
+        # A transport that reads again finds the end again.
+        if soon and answering and not self._half_closed:
+            self._half_closed = True
+            self._event_loop.call_later(_INTERIM_SECONDS, self._find_reset)
         return self._half_closed
+
+    def _find_reset(self) -> None:
+        """Write an interim response, unless an answer has begun. In HTTP/1.0 there is none: end the connection."""
+        if self.transport is None:
+            return
+        request = self._current_request
+        if request is not None and request.writer.output_size == 0:
+            if request.version < HttpVersion11:
+                self.force_close()
+                return
+            self.transport.write(_INTERIM)
+        self._event_loop.call_later(_INTERIM_SECONDS, self._find_reset)
 
     async def finish_response(
         self, request: web.BaseRequest, resp: web.StreamResponse, start_time: float | None

@@ -4,15 +4,15 @@ import asyncio
 import logging
 import re
 from functools import partial
+from itertools import groupby
 
 import pytest
 
-from frontend.http import admission
 from frontend.http import connection as connections
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import EMBED, EMBEDDED, SPEAK, SPOKEN, logged, runner_of, speak_long
+from tests.http.calls import EMBED, EMBEDDED, SPEAK, SPOKEN, logged, speak_long
 from tests.raw import connection, head, post
 
 
@@ -91,20 +91,49 @@ async def test_a_long_request_is_answered_though_its_client_closes_its_writing_s
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
-async def test_few_clients_of_an_address_that_close_at_once_are_believed_to_wait(
-    client: Client, triton: FakeTriton
+@pytest.fixture
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connections, "_INTERIM_SECONDS", 0.1)
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_clients_that_close_for_good_at_once_are_noted(
+    client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:
-    going = asyncio.Event()
-    triton.wait = going.wait
-    server = runner_of(client).server
-    assert server is not None
-    for _ in range(10):
+    triton.wait = asyncio.Event().wait
+    for _ in range(3):
         async with connection(client.server.port) as (_, writer):
             writer.write(EMBEDDED)
-    await until(lambda: len(server.connections) == admission.HALF_CLOSED_AT_ONCE)
-    going.set()
-    await until(lambda: not server.connections)
-    assert (await _until_the_end(client.server.port, EMBEDDED)).startswith(b"HTTP/1.1 200 ")
+    await until(lambda: [line["status"] for line in logged(caplog)] == [499] * 3)
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_a_client_that_closes_its_writing_side_has_interim_responses_before_a_late_answer(
+    client: Client, triton: FakeTriton
+) -> None:
+    triton.wait = partial(asyncio.sleep, 0.35)
+    answers = (await _until_the_end(client.server.port, EMBEDDED * 2)).split(b"HTTP/1.1 ")
+    statuses = [status for status, _ in groupby(answer[:3] for answer in answers[1:])]
+    assert statuses == [b"100", b"200", b"100", b"200"]
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_an_answer_that_has_begun_has_no_interim_responses(client: Client, triton: FakeTriton) -> None:
+    speak_long(triton)
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(SPOKEN)
+        writer.write_eof()
+        await reader.readuntil(b" 200 OK")
+        await asyncio.sleep(0.3)
+        assert b"100 Continue" not in await reader.read()
+
+
+@pytest.mark.usefixtures("_impatient")
+async def test_a_client_of_http_1_0_that_closes_its_writing_side_gets_no_late_answer(
+    client: Client, triton: FakeTriton
+) -> None:
+    triton.wait = asyncio.Event().wait
+    assert await _until_the_end(client.server.port, EMBEDDED.replace(b"HTTP/1.1", b"HTTP/1.0")) == b""
 
 
 @pytest.mark.parametrize("data", [b"", b"GET /v1/mod", head("POST", EMBED, "Content-Length: 100") + b"{"])

@@ -1,7 +1,7 @@
 import pytest
 
 from frontend.config.networks import Networks
-from frontend.http.admission import HALF_CLOSED_AT_ONCE, Admission
+from frontend.http.admission import Admission
 
 
 @pytest.mark.parametrize(
@@ -23,19 +23,7 @@ def test_a_connection_that_ends_makes_room_for_one() -> None:
     for _ in range(10):
         assert admission.enter("a")
         assert not admission.enter("a")
-        admission.leave("a", half_closed=False)
-
-
-def test_an_address_has_few_half_closed_connections_at_once() -> None:
-    admission = Admission(9)
-    for address in ("a", "a", "b"):
-        admission.enter(address)
-    assert [admission.half_close("a") for _ in range(HALF_CLOSED_AT_ONCE + 1)] == [True] * HALF_CLOSED_AT_ONCE + [False]
-    assert admission.half_close("b")
-    admission.leave("a", half_closed=False)
-    assert not admission.half_close("a")
-    admission.leave("a", half_closed=True)
-    assert admission.half_close("a")
+        admission.leave("a")
 
 
 def test_a_trusted_proxy_has_no_limit_of_its_own() -> None:
@@ -46,14 +34,8 @@ def test_a_trusted_proxy_has_no_limit_of_its_own() -> None:
 def test_addresses_of_one_ipv6_network_share_a_limit() -> None:
     admission = Admission(6, 2)
     assert [admission.enter(f"2001:db8::{number}") for number in range(3)] == [True, True, False]
-    admission.leave("2001:db8::1", half_closed=False)
+    admission.leave("2001:db8::1")
     assert admission.enter("2001:db8::3")
-
-
-def test_addresses_of_one_ipv6_network_share_the_limit_of_half_closed_connections() -> None:
-    admission = Admission(6)
-    trusted = [admission.half_close(f"2001:db8::{number}") for number in range(HALF_CLOSED_AT_ONCE + 1)]
-    assert trusted == [True] * HALF_CLOSED_AT_ONCE + [False]
 
 
 def test_connections_of_a_trusted_proxy_do_not_count_for_its_network() -> None:

@@ -13,7 +13,7 @@ from frontend.http import connection, runner
 from frontend.operations.realtime.wire import Socket
 from tests.conftest import ROOT
 
-PRIVATE = {"_buffer_paused", "_messages"}
+PRIVATE = {"_buffer_paused", "_current_request", "_messages"}
 # Methods that our class overrides.
 METHODS = """
     connection_lost connection_made data_received eof_received finish_response handle_error pause_reading resume_reading
