@@ -7,6 +7,9 @@ This is the only module that uses private names of aiohttp:
   answers an unknown method with 405 and a long token with 401.
 - ``_buffer_paused``: too many of them wait. Reading must then stay paused, or pipelined requests would fill the memory.
 - ``_current_request``: the request being answered. We ask whether its answer has begun.
+
+It also changes ``web_ws.DEFAULT_CHUNK_SIZE``, half the bytes of messages that wait for a live session. aiohttp has no
+parameter for it. Its 512 KiB are 3,000 short messages: garbage collection of those of 500 sessions takes 160 ms.
 """
 
 import asyncio
@@ -20,7 +23,7 @@ from functools import partial
 from http import HTTPStatus
 from typing import Any, cast
 
-from aiohttp import HttpVersion11, StreamReader, web
+from aiohttp import HttpVersion11, StreamReader, web, web_ws
 from aiohttp.http import RawRequestMessage, WebSocketReader
 from aiohttp.streams import EMPTY_PAYLOAD
 
@@ -41,6 +44,7 @@ KNOWN = web.RequestKey("known", bool)
 _LINGER_SECONDS = 5.0
 # aiohttp stops parsing a body when this many bytes wait to be read, or a sixteenth as many chunks.
 _READ_BYTES = 1024
+web_ws.DEFAULT_CHUNK_SIZE = 1024  # type: ignore[attr-defined]
 # Most bytes that are parsed at once.
 _PIECE_BYTES = 8 * 1024
 # Most bytes of a request's start that are kept for inspection if the parser refuses it.
@@ -155,6 +159,8 @@ class Connection(web.RequestHandler):
             self.port.admission.leave(self._address)
         self._first_request.cancel()
         self._unparsed.clear()
+        # Both refer to this connection, and reference cycles make garbage collection longer.
+        self._last_body, self.leave = EMPTY_PAYLOAD, None
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
@@ -195,7 +201,9 @@ class Connection(web.RequestHandler):
         del self._unparsed[:_PIECE_BYTES]
         self._parse(piece)
         if self._unparsed:
-            self.port.parse_queue.resume(self._parse_piece)
+            # A session that is behind with its messages gets no more of them.
+            if not (self._is_socket and self._body_paused):
+                self.port.parse_queue.resume(self._parse_piece)
         elif self.transport is not None and not self._body_paused and not self._buffer_paused:
             self.transport.resume_reading()
 
@@ -246,10 +254,13 @@ class Connection(web.RequestHandler):
     def _resume(self, resume_parser: bool) -> None:
         if self.transport is None:
             return
-        self._body_paused = False
+        # A session that takes several messages in one iteration resumes as often.
+        held, self._body_paused = self._is_socket and self._body_paused, False
         super().resume_reading(resume_parser)
         if self._unparsed and self.transport is not None:
             self.transport.pause_reading()
+            if held:
+                self.port.parse_queue.resume(self._parse_piece)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller closed its writing side. Returns whether the connection stays open for the answer."""

@@ -6,15 +6,18 @@ from typing import Any
 import av
 import numpy as np
 import pytest
+from aiohttp import web
 from openai.types.realtime.realtime_server_event import RealtimeServerEvent
 from pydantic import TypeAdapter
 
 from frontend.errors import BadGateway
+from frontend.http import connection as connections
+from frontend.operations.realtime.turnstile import Turnstile
 from frontend.operations.realtime.wire import LARGEST_MESSAGE
 from tests.conftest import KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import APART
+from tests.http.calls import APART, runner_of
 from tests.live import PATH, TRANSCRIBED, live, pcm, refused, silence, spoken
 from tests.samples import value
 from tests.speech import say
@@ -222,6 +225,31 @@ async def test_a_client_that_hangs_up_cancels_its_work(client: Client, triton: F
     answered.set()
     await asyncio.sleep(0.05)
     assert len(triton.calls) == 1
+
+
+def _unread(server: web.Server) -> int:
+    """Bytes of all connections that are not parsed."""
+    found = [connection for connection in server.connections if isinstance(connection, connections.Connection)]
+    kernel = sum(connections._unread_bytes(each.transport) for each in found if each.transport is not None)
+    return kernel + sum(len(each._unparsed) for each in found)
+
+
+async def test_events_wait_unread_until_their_session_takes_them(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, going = runner_of(client).server, asyncio.Event()
+    assert server is not None
+    monkeypatch.setattr(Turnstile, "turn", lambda turnstile: going.wait())
+    async with live(client) as session:
+        for _ in range(100):
+            await session.send("input_audio_buffer.clear", event_id="e" * 200)
+        # Longer than it takes to read them all.
+        await asyncio.sleep(0.1)
+        unread = _unread(server)
+        going.set()
+        for _ in range(100):
+            await session.until("input_audio_buffer.cleared")
+    assert unread > 10_000
 
 
 @APART

@@ -4,7 +4,7 @@ import asyncio
 from collections import deque
 
 # A message takes about 0.1 ms.
-_AT_ONCE = 8
+_AT_ONCE = 4
 
 
 class Turnstile:
