@@ -14,6 +14,8 @@ from frontend.http.runner import Runner
 from frontend.processes.worker import Descriptors, SharedStatus, Start
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
+# Python's are 700, 10 and 10: 16,000 objects of ended requests came together, and took 40 ms.
+_COLLECT_AFTER = (700, 5, 5)
 
 
 class _ShutdownSignals:
@@ -47,9 +49,10 @@ def _allow_files() -> None:
 
 
 def freeze_objects() -> None:
-    """Freeze all objects made so far, so that garbage collection blocks the event loop only briefly."""
+    """Freeze all objects made so far and collect later ones often: garbage collection blocks the event loop briefly."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
 
 
 async def _accept(runner: Runner, descriptors: Descriptors) -> None:

@@ -36,7 +36,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     if ends_connection(request):
         raise BadGateway("this server is about to stop, retry")
     beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
-    with live.admitted(request[CALLER]):
+    async with live.admitted(request[CALLER]):
         await socket.prepare(request)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))

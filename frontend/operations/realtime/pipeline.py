@@ -1,8 +1,9 @@
 """What all live sessions share: the models, the threads that listen, the ledger, and the number of sessions."""
 
+import asyncio
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
 from frontend.access.caller import Caller, Identifies
@@ -26,6 +27,8 @@ from frontend.usage.recorder import Recorder
 # Within a key, passes over speech that goes on wait for all other calls.
 _INTERIM_RANK = 2
 _RETRY_AFTER = "10"
+# Seconds between openings. One takes about 2 ms: clients who open sessions all the time leave time for other requests.
+_OPENING_SECONDS = 0.005
 
 
 @dataclass(frozen=True)
@@ -40,15 +43,18 @@ class LivePipeline:
     keys: Identifies
     turnstile: Turnstile = field(default_factory=Turnstile)
     _open: Counter[str] = field(default_factory=Counter)
+    _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
-    @contextmanager
-    def admitted(self, caller: Caller) -> Iterator[None]:
-        """Count a session. Raises ``RateLimited`` if the key has too many."""
+    @asynccontextmanager
+    async def admitted(self, caller: Caller) -> AsyncIterator[None]:
+        """Count a session, and wait until it may open. Raises ``RateLimited`` if the key has too many."""
         if self._open[caller.id] >= self.settings.live_sessions:
             message = f"too many live sessions of this key at once (at most {self.settings.live_sessions})"
             raise RateLimited(message, headers={"Retry-After": _RETRY_AFTER})
         self._open[caller.id] += 1
         try:
+            async with self._opening:
+                await asyncio.sleep(_OPENING_SECONDS)
             with LIVE_SESSIONS.labels(caller.tier).track_inprogress():
                 yield
         finally:
