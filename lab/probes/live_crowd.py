@@ -1,7 +1,8 @@
 """Many live sessions that do little or harm: python -m lab.probes.live_crowd
 
 It starts the frontend with a fake Triton, and measures its memory with idle sessions, and the time of a short request
-while sessions send a byte a second, send as fast as they can, never read, or hang up in the middle.
+while sessions send a byte a second, send as fast as they can, never read, or hang up in the middle. Time in which the
+frontend or the client waits for a processor does not count: the crowd itself keeps one busy.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import base64
 import multiprocessing
 import os
 import re
+import signal
 import statistics
 import sys
 import tempfile
@@ -88,16 +90,32 @@ def crowd(behaves: Behaves, count: int, url: str, key: str) -> None:
     asyncio.run(run())
 
 
-async def times(client: aiohttp.ClientSession, url: str, seconds: float) -> list[float]:
-    """Milliseconds of short requests, one after the other."""
+def waited(pid: int) -> float:
+    """Seconds for which the main thread of a process could have run, but had no processor."""
+    return int(Path(f"/proc/{pid}/task/{pid}/schedstat").read_text().split()[1]) / 1e9
+
+
+async def times(client: aiohttp.ClientSession, url: str, seconds: float, pid: int) -> list[float]:
+    """Milliseconds of short requests over connections of their own, one after the other."""
     taken, end = [], time.monotonic() + seconds
+    path, headers = f"{url}/v1/embeddings", {"Connection": "close"}
     while time.monotonic() < end:
-        began = time.perf_counter()
-        async with client.post(f"{url}/v1/embeddings", json={"input": "a"}) as response:
+        began, *before = time.perf_counter(), waited(pid), waited(os.getpid())
+        async with client.post(path, json={"input": "a"}, headers=headers) as response:
             assert response.status == 200, await response.text()
-        taken.append(1000 * (time.perf_counter() - began))
+        passed = time.perf_counter() - began
+        # Both may have waited at the same time.
+        lost = max(waited(pid) - before[0], waited(os.getpid()) - before[1])
+        taken.append(1000 * max(0.0, passed - lost))
         await asyncio.sleep(0.02)
     return sorted(taken)
+
+
+async def held(server: asyncio.subprocess.Process) -> float:
+    """The most milliseconds for which the event loop was blocked since the last call."""
+    assert server.stdout is not None
+    server.send_signal(signal.SIGUSR1)
+    return float(await server.stdout.readline())
 
 
 async def until_open(client: aiohttp.ClientSession, url: str, count: int) -> int:
@@ -113,20 +131,26 @@ async def until_open(client: aiohttp.ClientSession, url: str, count: int) -> int
     return opened
 
 
-async def measure(client: aiohttp.ClientSession, url: str, process: psutil.Process) -> None:
-    def show(name: str, taken: list[float], before: int) -> None:
-        grown = (process.memory_info().rss - before) / 1e6
-        p99 = taken[int(0.99 * len(taken))]
-        print(f"{name}: {statistics.median(taken):.1f} ms, p99 {p99:.1f} ms, memory {grown:+.0f} MB", flush=True)
+async def measure(client: aiohttp.ClientSession, url: str, server: asyncio.subprocess.Process) -> None:
+    process = psutil.Process(server.pid)
 
-    show("alone", await times(client, url, _SECONDS), process.memory_info().rss)
+    async def show(name: str, before: int) -> None:
+        await held(server)
+        taken = await times(client, url, _SECONDS, server.pid)
+        times_ms = f"{statistics.median(taken):.1f} ms, p99 {taken[int(0.99 * len(taken))]:.1f} ms"
+        grown = (process.memory_info().rss - before) / 1e6
+        print(f"{name}: {times_ms}, event loop held {await held(server):.0f} ms, memory {grown:+.0f} MB", flush=True)
+
+    # Workers and caches are made at the first request.
+    await times(client, url, 1.0, server.pid)
+    await show("alone", process.memory_info().rss)
     crowds: list[tuple[Behaves, int]] = [(idle, _IDLE), *((each, _CROWD) for each in (one_byte_a_second, never_read))]
     for behaves, count in [*crowds, (hang_up, 20), (flood, 20)]:
         before = process.memory_info().rss
         others = multiprocessing.get_context("spawn").Process(target=crowd, args=(behaves, count, url, KEY))
         others.start()
         opened = await until_open(client, url, count)
-        show(f"{count} sessions ({opened} open): {behaves.__name__}", await times(client, url, _SECONDS), before)
+        await show(f"{count} sessions ({opened} open): {behaves.__name__}", before)
         others.kill()
         others.join()
         await asyncio.sleep(1)
@@ -147,7 +171,7 @@ async def main() -> None:
             url = (await server.stdout.readline()).decode().strip()
             connector = aiohttp.TCPConnector(limit=0)
             async with aiohttp.ClientSession(headers=bearer(KEY), connector=connector) as client:
-                await measure(client, url, psutil.Process(server.pid))
+                await measure(client, url, server)
         finally:
             server.terminate()
             await server.wait()
