@@ -14,6 +14,8 @@ from frontend.errors import BadGateway
 from frontend.http import connection as connections
 from frontend.operations.realtime.turnstile import Turnstile
 from frontend.operations.realtime.wire import LARGEST_MESSAGE
+from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.tritons.triton import Arrays
 from tests.conftest import KEY, Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
@@ -136,6 +138,27 @@ async def test_a_long_item_ends_in_a_short_pause_before_the_models_window_does(
     longest = max(inputs["audio"].size for _, inputs in triton.calls)
     # The last pass does not hear the pause again.
     assert 19 * 16_000 <= longest <= 30 * 16_000
+
+
+async def test_what_comes_after_an_item_does_not_cancel_its_last_pass(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    turn, hear = asyncio.Event(), TranscriptionPipeline.hear
+
+    async def wait(self: TranscriptionPipeline, *call: Any) -> Arrays:
+        await turn.wait()
+        return await hear(self, *call)
+
+    monkeypatch.setattr(TranscriptionPipeline, "hear", wait)
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        for end in ("commit", "commit", "clear"):
+            await session.say(pcm(say("Good morning.")))
+            await session.send(f"input_audio_buffer.{end}")
+        await session.until("input_audio_buffer.cleared")
+        turn.set()
+        texts = [(await session.until(f"{TRANSCRIBED}.completed"))[-1]["transcript"] for _ in range(2)]
+    assert texts == ["hello there", "hello there"]
 
 
 async def test_a_model_that_fails_loses_only_the_item(client: Client, triton: FakeTriton) -> None:

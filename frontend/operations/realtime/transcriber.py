@@ -40,6 +40,7 @@ class Transcriber:
         self.open: Item | None = None
         self._committed: deque[Item] = deque()
         self._working: asyncio.Task[None] | None = None
+        # The pass over the open item, and whether the model has it.
         self._pass: asyncio.Task[list[Heard]] | None = None
         self._pass_sent = False
         self._fits = asyncio.Event()
@@ -133,7 +134,7 @@ class Transcriber:
             self._fits.set()
 
     async def _words(self, item: Item, *, interim: bool) -> list[Heard] | None:
-        """The words of a pass; None if ``commit`` has cancelled it."""
+        """The words of a pass; None if ``commit`` or ``discard`` has cancelled it, which only an interim one can be."""
 
         def sent() -> None:
             self._pass_sent = True
@@ -141,15 +142,16 @@ class Transcriber:
         self._pass_sent, item.tried = False, item.samples
         # Short items are heard better after what was said before. The shortest may repeat it.
         item.context = self._said.partition(" ")[2] if item.samples >= _LEAST_FOR_CONTEXT else ""
-        self._pass = asyncio.create_task(self._pipeline.words(item, self._context, sent, interim=interim))
+        running = asyncio.create_task(self._pipeline.words(item, self._context, sent, interim=interim))
+        self._pass = running if interim else None
         try:
-            await asyncio.wait((self._pass,))
-            if self._pass.cancelled():
+            await asyncio.wait((running,))
+            if running.cancelled():
                 return None
-            item.words, item.passed = self._pass.result(), item.tried
-            return self._pass.result()
+            item.words, item.passed = running.result(), item.tried
+            return running.result()
         finally:
-            self._pass.cancel()
+            running.cancel()
             self._pass = None
 
     async def _listen(self, item: Item) -> None:
