@@ -86,6 +86,25 @@ async def test_words_that_were_sent_are_charged_when_the_client_hangs_up(client:
     assert 1000 <= row["quantity"] <= 3000
 
 
+async def test_words_that_were_sent_are_charged_even_if_a_later_pass_is_a_loop_of_the_model(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        for _ in range(3):
+            await session.say(pcm(lasting(1.0)))
+            await asyncio.sleep(0.1)
+        await session.until(f"{TRANSCRIBED}.delta")
+        calls, at_once = len(triton.calls), np.zeros((1, 4), np.float32)
+        looped = {"word_text": np.array([[b" no"] * 4], np.object_), "word_probability": at_once}
+        triton.spoil = lambda arrays: arrays | looped | {"word_start": at_once, "word_end": at_once}
+        await session.say(pcm(lasting(1.0)))
+        await until(lambda: len(triton.calls) > calls)
+        await asyncio.sleep(0.1)
+    (row,) = await charges(client, settings)
+    assert row["quantity"] >= 1000
+
+
 async def test_a_client_that_hangs_up_before_it_read_a_word_pays_nothing(
     client: Client, settings: Settings, books: UsageQueries, triton: FakeTriton
 ) -> None:

@@ -28,6 +28,7 @@ class Item:
 
     ``start`` is the place of its first sample in the session. ``speech_end`` counts samples from there; 0 is none.
     ``tried`` and ``passed`` are the samples of the last pass that began and that ended; ``words`` are its words.
+    ``told`` are the samples of the last pass with words that were sent.
     """
 
     id: str
@@ -41,6 +42,7 @@ class Item:
     speech_end: int = 0
     tried: int = 0
     passed: int = 0
+    told: int = 0
     words: Sequence[Heard] = ()
     agreement: Agreement = field(default_factory=Agreement)
     bill: Bill | None = None
@@ -64,8 +66,8 @@ class Item:
             self.speech_end = self.samples
 
     def hears_all(self, samples: int) -> bool:
-        """Whether a pass over the first ``samples`` hears all the speech."""
-        return samples >= min(self.samples, self.speech_end + _AFTER_SPEECH)
+        """Whether a pass over ``samples`` hears all the speech, and nothing that was cut off since."""
+        return min(self.samples, self.speech_end + _AFTER_SPEECH) <= samples <= self.samples
 
     def cut(self) -> tuple[bytes, list[float]]:
         """Take the end off a long item, from its least speech-like frame after the sent words."""

@@ -167,11 +167,13 @@ class Transcriber:
             # The model is away or busy. The next pass comes with more audio.
             item.tried = item.samples
             return
-        if words is None:
+        # What was cut off meanwhile belongs to the next item.
+        if words is None or item.passed > item.samples:
             return
         if is_rushed(words):
             item.passed = 0
         elif text := item.agreement.add(words):
+            item.told = item.passed
             await self._wire.send(events.delta(item, text))
 
     async def _complete(self, item: Item) -> None:
@@ -227,7 +229,7 @@ class Transcriber:
         item.left = True
         if item.bill is not None:
             try:
-                if item.agreement.text and not item.bill.charged:
-                    self._charge(item, item.passed)
+                if item.told and not item.bill.charged:
+                    self._charge(item, min(item.told, item.samples))
             finally:
                 item.bill.release()

@@ -122,6 +122,14 @@ def test_a_long_item_is_cut_where_there_is_least_speech_and_after_its_sent_words
     assert (item.samples, len(audio), len(probabilities)) == (80 * FRAME, 20 * FRAME * 2, 20)
 
 
+def test_a_pass_over_what_was_cut_off_too_does_not_count() -> None:
+    item = Item("item_1", None, CONFIG, 0)
+    for place in range(100):
+        item.add(bytes(2 * FRAME), 0.1 if place == 80 else 0.9, 0.5)
+    item.cut()
+    assert (item.hears_all(100 * FRAME), item.hears_all(80 * FRAME)) == (False, True)
+
+
 async def test_a_crowd_of_sessions_takes_turns() -> None:
     turnstile, passed = Turnstile(), 0
 
