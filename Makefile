@@ -121,10 +121,14 @@ test-triton:
 test-torch:
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
 
+# What the contract says of the operations, which holds with every extension on too.
+CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embeddings rerank mobile errors aliases billing)
+
 # Four processes, because many tests wait. In the order of the folders the longest files, with few tests each, come first.
 # Lint runs after these tests, while the longer ones of Triton still run.
 test-together:
 	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
+	@TEST_EXTENSIONS=all $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
 	@$(MAKE) --no-print-directory lint
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.

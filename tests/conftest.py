@@ -42,6 +42,8 @@ hypothesis.settings.load_profile("quartet")
 ROOT = Path(__file__).parents[1]
 KEY = api_key.new_key()
 JWT_SECRET = "s" * 32
+# What is switched on in applications whose tests do not choose: the contract holds beside every extension.
+EXTENSIONS = os.environ.get("TEST_EXTENSIONS", "")
 
 Client = TestClient[Request, Application]
 
@@ -124,7 +126,7 @@ def settings_in(folder: Path, **values: Any) -> Settings:
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
-        **values,
+        **{"extensions": EXTENSIONS, **values},
     )
 
 

@@ -28,11 +28,17 @@ schemathesis.openapi.format("binary", st.one_of(st.binary(), _FILES).map(Binary)
 
 @schemathesis.hook  # type: ignore[untyped-decorator]
 def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
-    """In a JSON body, null is the same as absent, and so is an empty string where a parameter may be absent."""
+    """In a JSON body, null is the same as absent, and so is an empty string where a parameter may be absent.
+
+    The schema of events is that of the whole text, and schemathesis would compare each event with it.
+    """
     for path in raw_schema["paths"].values():
+        answers = path.get("post", {}).get("responses", {}).get("200", {}).get("content", {})
+        answers.get("text/event-stream", {}).pop("schema", None)
         content = path.get("post", {}).get("requestBody", {}).get("content", {})
-        body = content.get("application/json", {}).get("schema", {})
-        for name in body.get("properties", {}).keys() - set(body.get("required", ())):
-            body["properties"][name] = {"anyOf": [body["properties"][name], {"enum": ["", None]}]}
-        if body.get("additionalProperties") is False:
-            body["additionalProperties"] = {"type": "null"}
+        schema = content.get("application/json", {}).get("schema", {})
+        for body in schema.get("anyOf", [schema]):
+            for name in body.get("properties", {}).keys() - set(body.get("required", ())):
+                body["properties"][name] = {"anyOf": [body["properties"][name], {"enum": ["", None]}]}
+            if body.get("additionalProperties") is False:
+                body["additionalProperties"] = {"type": "null"}

@@ -1,5 +1,6 @@
 """How tests call the API and the administration."""
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,8 @@ ADMIN_KEY = "a" * 32
 EMBED, SPEAK = "/v1/embeddings", "/v1/audio/speech"
 # For tests with an application of their own, in a file whose tests share one.
 APART = pytest.mark.asyncio(loop_scope="function")
+# A case whose refusal an extension lifts.
+contract_only = partial(pytest.param, marks=pytest.mark.contract_only)
 # Whole requests as bytes.
 EMBEDDED = post(EMBED, b'{"input": "a"}')
 SPOKEN = post(SPEAK, b'{"input": "Hello there.", "voice": "amy"}')

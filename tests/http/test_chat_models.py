@@ -79,6 +79,7 @@ async def test_a_list_is_fetched_anew_when_it_is_old(client: Client, upstream: U
     assert (await _ids(client))[-1] == "new"
 
 
+@pytest.mark.contract_only
 async def test_without_the_extension_the_chat_server_is_not_asked(client: Client, upstream: Upstream) -> None:
     assert len(await _ids(client)) == 6
     assert (await client.get("/v1/models/a/chat-model")).status == 404

@@ -79,6 +79,7 @@ async def test_the_refusal_of_tokens_names_the_switch_of_the_client(client: Clie
 
 
 @APART
+@pytest.mark.contract_only
 async def test_without_the_extension_tokens_are_refused_as_ever(client: Client) -> None:
     error = (await (await client.post("/v1/embeddings", json={"input": [1, 2]})).json())["error"]
     assert error["message"] == "input[0] must be a string"

@@ -120,7 +120,7 @@ async def test_requests_are_counted_by_how_they_ended(client: Client, triton: Fa
     limited = bearer(await other_key(settings, org="acme", limits={"embeddings": 1}))
     for _ in range(3):
         await client.post(EMBED, json={"input": "a"}, headers=limited)
-    for wrong in ({"input": 1}, {"input": "a", "user": "me"}):
+    for wrong in ({"input": 1}, {"input": "a", "other": 1}):
         await client.post(EMBED, json=wrong, headers=bearer(ORG_KEY))
     triton.failure = BadGateway("no")
     await client.post("/v1/rerank", json={"query": "a", "documents": ["b"]}, headers=limited)

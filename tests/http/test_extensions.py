@@ -19,6 +19,7 @@ async def test_the_pages_know_the_extensions_that_are_on(client: Client) -> None
 
 
 @APART
+@pytest.mark.contract_only
 @pytest.mark.parametrize("path", ["/v1/models", "/offer.json"])
 async def test_without_extensions_none_are_named(client: Client, path: str) -> None:
     assert "extensions" not in await (await client.get(path)).json()

@@ -112,6 +112,7 @@ async def _run(*command: object, **environ: str) -> str:
     return output
 
 
+@pytest.mark.contract_only
 async def test_a_generated_client_calls_every_operation(
     client: Client, settings: Settings, mobile: dict[str, str], tmp_path: Path
 ) -> None:

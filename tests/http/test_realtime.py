@@ -276,5 +276,6 @@ async def test_events_wait_unread_until_their_session_takes_them(
 
 
 @APART
+@pytest.mark.contract_only
 async def test_without_the_extension_there_is_no_such_path(client: Client) -> None:
     assert (await client.get(PATH)).status == 404

@@ -115,6 +115,7 @@ async def test_every_dialect_costs_the_same(client: Client, settings: Settings) 
     assert [(row["model"], row["quantity"]) for row in await charges(client, settings)] == [("rerank-v2-m3", 19)] * 4
 
 
+@pytest.mark.contract_only
 @APART
 @pytest.mark.parametrize("path", [COHERE, PLAIN])
 async def test_without_the_extension_there_are_no_such_paths(client: Client, path: str) -> None:

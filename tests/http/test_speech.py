@@ -6,7 +6,7 @@ import pytest
 
 from tests.conftest import Client
 from tests.fakes import FakeTriton
-from tests.http.calls import SPEAK, refusal
+from tests.http.calls import SPEAK, contract_only, refusal
 from tests.speech import decoded
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -57,12 +57,12 @@ async def test_a_voice_wins_over_a_language(client: Client, triton: FakeTriton) 
         ({"voice": "Amy"}, 400, "voice"),
         ({"voice": None}, 400, "voice"),
         ({"voice": None, "language": "es"}, 400, "language"),
-        ({"response_format": "opus"}, 400, "response_format"),
+        contract_only({"response_format": "opus"}, 400, "response_format"),
         ({"speed": 3}, 400, "speed"),
         ({"speed": "fast"}, 400, "speed"),
         ({"speed": True}, 400, "speed"),
         ({"model": "tts-2"}, 400, "model"),
-        ({"stream": False}, 400, "stream"),
+        contract_only({"stream": False}, 400, "stream"),
     ],
 )
 async def test_a_bad_parameter_is_named(client: Client, body: dict[str, Any], status: int, param: str) -> None:
