@@ -3,6 +3,7 @@
 import re
 import time
 import uuid
+from http import HTTPStatus
 
 from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
@@ -74,12 +75,15 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     operation, tier = operation_of(request.path), caller.tier if caller is not None else "none"
     bytes_in, bytes_out = request.content.total_bytes, _bytes_of(request, response)
     REQUESTS.labels(operation, route, method, status, tier).inc()
-    REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
+    # A live session lasts as long as people speak, which is no time of an answer.
+    is_session = status == HTTPStatus.SWITCHING_PROTOCOLS
+    if not is_session:
+        REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
     BODY_BYTES.labels(operation).observe(bytes_in)
     ANSWER_BYTES.labels(operation).observe(bytes_out)
     # Callers with tokens have no page that shows outcomes.
     if caller is not None and operation != "other" and auth_of(request.path) == API_KEY:
-        request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), seconds)
+        request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), None if is_session else seconds)
     fields = {
         "method": method,
         "route": route,

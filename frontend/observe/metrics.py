@@ -17,7 +17,7 @@ REQUESTS = _requests.counter(
 )
 REQUEST_SECONDS = _requests.histogram(
     "quartet_request_seconds",
-    "Time from a request's headers to the end of its answer.",
+    "Time from a request's headers to the end of its answer; live sessions have none.",
     "seconds",
     *("operation", "tier", "outcome"),
     buckets=_SECONDS,

@@ -53,11 +53,11 @@ class Outcomes:
         await self._write_all()
         OUTCOMES_LOST.inc(sum(map(_requests, self._waiting.values())))
 
-    def count(self, caller: Caller, operation: str, outcome: Outcome, seconds: float) -> None:
-        """Count a request that has ended; ``seconds`` counts if it was answered."""
+    def count(self, caller: Caller, operation: str, outcome: Outcome, seconds: float | None) -> None:
+        """Count a request that has ended. ``seconds`` counts if it was answered; a live session has none."""
         day = time.strftime("%Y-%m-%d", time.gmtime())
         counts: Counter[str] = Counter({outcome: 1})
-        if outcome == "answered":
+        if outcome == "answered" and seconds is not None:
             counts[TIME_COLUMNS[class_of(seconds)]] = 1
         self._add_to((caller.org or "", day, caller.id, operation), counts)
 

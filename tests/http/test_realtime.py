@@ -21,7 +21,7 @@ from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import APART, runner_of
 from tests.live import PATH, TRANSCRIBED, live, pcm, refused, silence, spoken
-from tests.samples import value
+from tests.samples import Change, value
 from tests.speech import say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -235,6 +235,14 @@ async def test_a_key_has_a_limit_of_sessions_at_once(client: Client) -> None:
         assert await refused(client) == 429
     async with live(client) as session:
         await session.until("session.created")
+
+
+async def test_the_length_of_a_session_is_no_time_of_an_answer(client: Client) -> None:
+    sessions, times = Change("quartet_requests_total", status="101"), Change("quartet_request_seconds_count")
+    async with live(client) as session:
+        await session.until("session.created")
+    await until(lambda: sessions.by == 1)
+    assert times.by == 0
 
 
 async def test_a_client_that_hangs_up_cancels_its_work(client: Client, triton: FakeTriton) -> None:
