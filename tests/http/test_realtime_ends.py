@@ -1,6 +1,7 @@
 """What live sessions cost, and how they end."""
 
 import asyncio
+import gc
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
 from frontend.config.settings import Settings
 from frontend.errors import Unauthorized
+from frontend.operations.realtime import session as module
 from frontend.operations.realtime import wire
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
@@ -167,6 +169,22 @@ async def test_a_stop_answers_what_was_said_and_closes_the_session(client: Clien
         assert told["transcript"] == "hello there"
         assert (await session.closed(), await idle.closed()) == (1001, 1001)
         await asyncio.wait_for(stopped, 5)
+
+
+async def test_a_stop_waits_for_no_model_that_hangs(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(module, "_LEAVE_SECONDS", 0.1)
+    triton.wait = asyncio.Event().wait
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        await session.say(pcm(lasting(2.0)))
+        await until(lambda: bool(triton.calls))
+        stopped = asyncio.create_task(runner_of(client).cleanup())
+        assert await session.closed() == 1001
+        await asyncio.wait_for(stopped, 5)
+    gc.collect()
+    assert [record.message for record in caplog.records if record.levelname == "ERROR"] == []
 
 
 async def test_a_process_that_stops_begins_no_session(client: Client) -> None:
