@@ -134,7 +134,7 @@ def _translation(served: Served) -> Schema:
             "file": _FILE,
             "model": one_of(models, default=models[0]),
             **_options(served),
-            **ignored(parameters.ignored(TRANSCRIPTIONS, served)),
+            **ignored(protocol.ignored_in_translations(served)),
         },
         "file",
     )

@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from frontend.catalogue import parameters
 from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
@@ -110,7 +110,13 @@ def formats(served: Served) -> tuple[str, ...]:
 
 def translation_form(served: Served) -> Shape:
     """The fields of the form for translations, including ignored ones."""
-    return Shape(FILE, (*_TRANSLATED, *parameters.ignored(TRANSCRIPTIONS, served)), LARGEST_FILE)
+    return Shape(FILE, (*_TRANSLATED, *ignored_in_translations(served)), LARGEST_FILE)
+
+
+def ignored_in_translations(served: Served) -> tuple[str, ...]:
+    """The parameters that translations accept and ignore: those of transcriptions, which alone are streamed."""
+    unstreamed = replace(served, extensions=served.extensions - {TRANSCRIPT_STREAMING})
+    return parameters.ignored(TRANSCRIPTIONS, unstreamed)
 
 
 def _scalars(texts: Sequence[tuple[str, str]]) -> dict[str, str]:
