@@ -86,8 +86,8 @@ def _pieces(words: Sequence[Word]) -> list[_Piece]:
     pieces: list[_Piece] = []
     for word in words:
         text, spaced = " ".join(word.word.split()), word.word[:1].isspace()
-        if pieces and not spaced and _is_mark(text[:1]):
-            # A token may end within a character of Thai.
+        if pieces and not spaced and _is_mark(text[:1]) and pieces[-1].width < _COLUMNS:
+            # A token may end within a character of Thai. Marks alone, from a model in a loop, would make one long piece.
             before = pieces.pop()
             word, text, spaced = replace(word, start=before.start), before.text + text, before.spaced
         at = 0

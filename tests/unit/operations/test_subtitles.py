@@ -94,6 +94,12 @@ def test_languages_without_spaces_are_cut_between_characters(language: str, sent
     assert "".join(texts).replace("\n", "") == sentence * 4
 
 
+def test_marks_without_a_character_make_no_endless_line() -> None:
+    marks = [Word(place / 10, place / 10 + 0.1, "\u0e34", 0.5) for place in range(500)]
+    lines = srt(Transcription("", "th", 50.0, (), marks)).splitlines()
+    assert max(map(len, lines)) <= 42
+
+
 def test_wide_characters_take_two_columns() -> None:
     lines = [line for text in _texts(_said(*"今天天气很好" * 9, language="zh")) for line in text.split("\n")]
     assert max(len(line) for line in lines) <= COLUMNS / 2
