@@ -76,14 +76,14 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     bytes_in, bytes_out = request.content.total_bytes, _bytes_of(request, response)
     REQUESTS.labels(operation, route, method, status, tier).inc()
     # A live session lasts as long as people speak, which is no time of an answer.
-    is_session = status == HTTPStatus.SWITCHING_PROTOCOLS
-    if not is_session:
+    time_of_answer = None if status == HTTPStatus.SWITCHING_PROTOCOLS else seconds
+    if time_of_answer is not None:
         REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
     BODY_BYTES.labels(operation).observe(bytes_in)
     ANSWER_BYTES.labels(operation).observe(bytes_out)
     # Callers with tokens have no page that shows outcomes.
     if caller is not None and operation != "other" and auth_of(request.path) == API_KEY:
-        request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), None if is_session else seconds)
+        request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), time_of_answer)
     fields = {
         "method": method,
         "route": route,

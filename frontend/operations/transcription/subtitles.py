@@ -87,7 +87,7 @@ def _pieces(words: Sequence[Word]) -> list[_Piece]:
     for word in words:
         text, spaced = " ".join(word.word.split()), word.word[:1].isspace()
         if pieces and not spaced and _is_mark(text[:1]) and pieces[-1].width < _COLUMNS:
-            # A token may end within a character of Thai. Marks alone, from a model in a loop, would make one long piece.
+            # A token may end within a character of Thai. A model in a loop may say marks alone, of any number.
             before = pieces.pop()
             word, text, spaced = replace(word, start=before.start), before.text + text, before.spaced
         at = 0
