@@ -6,12 +6,12 @@ correct them: it hears the whole recording.
 """
 
 import re
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import takewhile
 
-_NOT_LETTERS = re.compile(r"[\W_]+")
-_MARK = re.compile(r"[.,;:?!…。，？！、]+$")
+_MARK = re.compile(r"[.,;:?!…。，？！、।،؛؟۔]+$")
 # Sent words that the search for the place of a continuation compares, and how far that place may be off.
 _COMPARED = 6
 _SHIFT = 4
@@ -34,7 +34,9 @@ class Heard:
     @property
     def letters(self) -> str:
         """The word without case and punctuation, which differ between passes."""
-        return _NOT_LETTERS.sub("", self.text.casefold()) or self.text
+        # Many vowels of Hindi and Thai are marks, which are no letters for Python.
+        kept = (each for each in self.text.casefold() if each.isalnum() or unicodedata.category(each).startswith("M"))
+        return "".join(kept) or self.text
 
 
 class Agreement:

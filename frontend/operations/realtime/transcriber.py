@@ -25,7 +25,7 @@ _PAUSE = SAMPLE_RATE // 4
 _MOST_WAITING = 60 * SAMPLE_RATE
 # Characters of the transcript that the model reads before an item.
 _CONTEXT = 200
-_SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！")
+_SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！", "।", "؟", "۔")
 # Samples of an item for which it reads them.
 _LEAST_FOR_CONTEXT = 2 * SAMPLE_RATE
 # Errors that end a session.

@@ -53,6 +53,15 @@ def test_words_on_which_passes_differ_wait() -> None:
     assert sent("recognise", "wreck a nice", "wreck a nice beach") == ["", "", "wreck a nice beach"]
 
 
+def test_words_that_differ_in_a_vowel_sign_are_different_words() -> None:
+    assert sent("घर का", "घर की बात", "घर की बात")[:2] == ["", "घर"]
+
+
+@pytest.mark.parametrize("mark", [".", "。", "।", "؟"])
+def test_a_mark_at_the_end_of_what_is_heard_so_far_is_left_off(mark: str) -> None:
+    assert sent(f"one two{mark}", f"one two{mark}", "one two three")[1] == "one two"
+
+
 def test_a_final_pass_that_splits_a_sent_word_repeats_and_loses_nothing() -> None:
     assert sent("goodbye now", "goodbye now my", "good bye now my friend")[-1] == " my friend"
 
