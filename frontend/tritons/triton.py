@@ -16,6 +16,7 @@ from frontend.config.pools import Tls
 from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unloaded, Unreached
 from frontend.observe.logs import NO_REQUEST, log, request_id
 from frontend.observe.record import current
+from frontend.processes.turnstile import Turnstile
 from frontend.tritons.inference import Capacity, Trial
 
 _LARGEST_MESSAGE = 2**31 - 1
@@ -45,6 +46,10 @@ _MANAGEMENT_SECONDS = 5.0
 _TRIAL_SECONDS = 10.0
 _RELOAD_SECONDS = 300.0
 
+# Bytes of inputs from which on a call counts as large: thirty seconds of audio take 3 ms to serialize. And how many of
+# these begin per iteration of the event loop.
+_LARGE_BYTES, _LARGE_AT_ONCE = 256 * 1024, 2
+
 Arrays = dict[str, NDArray[Any]]
 _Answer = TypeVar("_Answer")
 
@@ -70,6 +75,7 @@ class Triton:
             else grpc.aio.insecure_channel(address, options)
         )
         self._index = service_pb2_grpc.GRPCInferenceServiceStub(self._channel).RepositoryIndex
+        self._large = Turnstile(_LARGE_AT_ONCE)
         # By Python model: the number of its processes, and inputs without elements.
         self._processes: dict[str, tuple[int, list[grpc_client.InferInput]]] = {}
 
@@ -85,6 +91,9 @@ class Triton:
         Raises ``BadGateway`` if Triton is away, late or fails, and ``Internal`` if it rejects the request as invalid.
         Cancelling the task cancels the call. The call carries the request id and the trace.
         """
+        if sum(array.nbytes for array in inputs.values()) >= _LARGE_BYTES:
+            # All windows of a long recording may begin at once.
+            await self._large.turn()
         tensors = [_tensor(name, array) for name, array in inputs.items()]
         requested = [grpc_client.InferRequestedOutput(name) for name in outputs]
         name = request_id.get()

@@ -12,9 +12,9 @@ from pydantic import TypeAdapter
 
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.operations.realtime.turnstile import Turnstile
 from frontend.operations.realtime.wire import LARGEST_MESSAGE
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.processes.turnstile import Turnstile
 from frontend.tritons.triton import Arrays
 from tests.conftest import KEY, Client
 from tests.eventually import until

@@ -17,9 +17,9 @@ from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.realtime.agreement import Heard
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.turns import Frames, Listener
-from frontend.operations.realtime.turnstile import Turnstile
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
+from frontend.processes.turnstile import Turnstile
 from frontend.tritons.inference import Inputs
 from frontend.usage.bill import Bill, Billing, IdempotencyKey
 from frontend.usage.recorder import Recorder
@@ -29,6 +29,8 @@ _INTERIM_RANK = 2
 _RETRY_AFTER = "10"
 # Seconds between openings. One takes about 2 ms: clients who open sessions all the time leave time for other requests.
 _OPENING_SECONDS = 0.005
+# Messages of all sessions per iteration of the event loop. One takes about 0.1 ms.
+_MESSAGES_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,7 @@ class LivePipeline:
     unbilled: UnbilledWorkThrottle
     recorder: Recorder
     keys: Identifies
-    turnstile: Turnstile = field(default_factory=Turnstile)
+    turnstile: Turnstile = field(default_factory=lambda: Turnstile(_MESSAGES_AT_ONCE))
     _open: Counter[str] = field(default_factory=Counter)
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 

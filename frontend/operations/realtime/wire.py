@@ -9,7 +9,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest
 from frontend.operations.realtime import events
-from frontend.operations.realtime.turnstile import Turnstile
+from frontend.processes.turnstile import Turnstile
 
 # Bytes of a message: four seconds of PCM in base64.
 LARGEST_MESSAGE = 256 * 1024

@@ -1,6 +1,5 @@
 """Live speech: which words are final, where turns begin and end, and what a client's event means."""
 
-import asyncio
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +15,6 @@ from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed, 
 from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
 from frontend.operations.realtime.turns import Listener, Turns
-from frontend.operations.realtime.turnstile import Turnstile
 from tests.speech import say
 
 CONFIG = SessionConfig("stt-1")
@@ -137,24 +135,6 @@ def test_a_pass_over_what_was_cut_off_too_does_not_count() -> None:
         item.add(bytes(2 * FRAME), 0.1 if place == 80 else 0.9, 0.5)
     item.cut()
     assert (item.hears_all(100 * FRAME), item.hears_all(80 * FRAME)) == (False, True)
-
-
-async def test_a_crowd_of_sessions_takes_turns() -> None:
-    turnstile, passed = Turnstile(), 0
-
-    async def go_on() -> None:
-        nonlocal passed
-        await turnstile.turn()
-        passed += 1
-
-    waiting = asyncio.gather(*(go_on() for _ in range(100)))
-    counts = []
-    while not waiting.done():
-        before = passed
-        await asyncio.sleep(0)
-        counts.append(passed - before)
-    assert passed == 100
-    assert max(counts) <= 10
 
 
 def update(shape: str = "session.update", **options: Any) -> Any:

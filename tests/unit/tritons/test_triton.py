@@ -1,16 +1,20 @@
 """The Triton client over real gRPC."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
 import grpc
+import numpy as np
 import pytest
+from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.grpc.model_config_pb2 import ModelInstanceGroup
 
 from frontend.errors import BadGateway, Unreached
 from frontend.observe.logs import NO_REQUEST, request_id
+from frontend.tritons import triton as module
 from frontend.tritons.inference import Capacity
 from frontend.tritons.triton import Triton
 from scripts.local_triton.checks import free_port
@@ -187,6 +191,28 @@ async def test_a_port_without_a_server_raises_unreached() -> None:
     with pytest.raises(Unreached):
         await made.ready_models(MODELS)
     await made.close()
+
+
+async def test_the_windows_of_a_recording_are_not_all_serialized_at_once(
+    triton: Triton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made, tensor = 0, module._tensor
+
+    def count(name: str, array: NDArray[Any]) -> Any:
+        nonlocal made
+        made += 1
+        return tensor(name, array)
+
+    monkeypatch.setattr(module, "_tensor", count)
+    window = {"audio": np.zeros((1, 30 * 16_000), np.float32)}
+    calls = asyncio.gather(*(triton.infer("embedder", window, [], 5) for _ in range(20)))
+    counts = []
+    while not calls.done():
+        before = made
+        await asyncio.sleep(0)
+        counts.append(made - before)
+    await calls
+    assert (sum(counts), max(counts)) == (20, 2)
 
 
 async def test_a_call_has_the_request_id(service: Service, triton: Triton) -> None:

@@ -1,18 +1,15 @@
-"""Lets a few messages of all sessions through per iteration of the event loop."""
+"""Lets a few pieces of work through per iteration of the event loop."""
 
 import asyncio
 from collections import deque
 
-# A message takes about 0.1 ms.
-_AT_ONCE = 4
-
 
 class Turnstile:
-    """Sessions take turns here with each message, so that a crowd of them delays no other request."""
+    """Work takes turns here, so that much of it at once delays no other request. ``at_once`` go on per iteration."""
 
-    def __init__(self) -> None:
+    def __init__(self, at_once: int) -> None:
+        self._at_once = self._left = at_once
         self._waiting: deque[asyncio.Future[None]] = deque()
-        self._left = _AT_ONCE
         self._is_due = False
 
     async def turn(self) -> None:
@@ -31,7 +28,7 @@ class Turnstile:
             asyncio.get_running_loop().call_soon(self._let_through)
 
     def _let_through(self) -> None:
-        self._left, self._is_due = _AT_ONCE, False
+        self._left, self._is_due = self._at_once, False
         while self._left > 0 and self._waiting:
             turn = self._waiting.popleft()
             if not turn.done():
