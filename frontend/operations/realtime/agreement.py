@@ -5,18 +5,19 @@ The algorithm is LocalAgreement-2 (Machacek, Dabre and Bojar, "Turning Whisper i
 correct them: it hears the whole recording.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 _MARK = re.compile(r"[.,;:?!…。，？！、।،؛؟۔]+$")
-# Sent words that the search for the place of a continuation compares, and how far that place may be off.
+# Words that the search for the place of a continuation compares, and the seconds by which that place may be off.
 _COMPARED = 6
-_SHIFT = 4
-# Seconds by which the time of a word may differ between two passes.
-_TOLERANCE = 0.15
+_SHIFT_SECONDS = 2.0
+# Seconds in which a pause is searched where a pass may begin.
+_SEARCHED_SECONDS = 4.0
 # Numbers of words that a loop of the model repeats.
 _REPEATED = range(2, 7)
 # Seconds in which nobody says four words.
@@ -30,6 +31,9 @@ class Heard:
     text: str
     start: float
     end: float
+
+    def later(self, seconds: float) -> "Heard":
+        return replace(self, start=self.start + seconds, end=self.end + seconds)
 
     @property
     def letters(self) -> str:
@@ -50,9 +54,13 @@ class Agreement:
         self._last: Sequence[Heard] = ()
 
     @property
-    def text(self) -> str:
+    def words(self) -> Sequence[Heard]:
         """The words of the last pass; before it, and if it heard none, the sent words."""
-        return "".join(word.text for word in self._last or self._sent).strip()
+        return self._last or self._sent
+
+    @property
+    def text(self) -> str:
+        return "".join(word.text for word in self.words).strip()
 
     @property
     def end(self) -> float:
@@ -64,18 +72,28 @@ class Agreement:
         """Whether the last pass heard nothing that is not sent."""
         return not self._open
 
-    def add(self, words: Sequence[Heard]) -> str:
-        """Take a pass over the recording so far, and return the text to send."""
-        place = self._place(words)
+    def before(self, latest: float) -> list[Heard]:
+        """The sent words up to the longest pause that begins in the seconds before ``latest``, if there is any."""
+        places = [
+            (following.start - word.end, count)
+            for count, (word, following) in enumerate(pairwise(self._sent), 1)
+            if latest - _SEARCHED_SECONDS <= word.end <= latest
+        ]
+        return self._sent[: max(places)[1]] if places else []
+
+    def add(self, words: Sequence[Heard], *, complete: bool = False) -> str:
+        """Take a pass over the recording so far, and return the text to send: all if the words are ``complete``."""
+        place = following(self._sent, words, self.end)
         rest = words[place:]
-        agreed = list(takewhile(lambda pair: pair[0].letters == pair[1].letters, zip(rest, self._open, strict=False)))
-        self._open = rest[len(agreed) :]
-        return self._send(words, place, place + len(agreed), more=True)
+        pairs = zip(rest, rest if complete else self._open, strict=False)
+        agreed = sum(1 for _ in takewhile(lambda pair: pair[0].letters == pair[1].letters, pairs))
+        self._open = rest[agreed:]
+        return self._send(words, place, place + agreed, more=True)
 
     def finish(self, words: Sequence[Heard]) -> str:
         """Take the last pass, over the whole recording, and return the text that was not sent yet."""
         self._open, self._last = (), words
-        return self._send(words, self._place(words), len(words), more=False)
+        return self._send(words, following(self._sent, words, self.end), len(words), more=False)
 
     def _send(self, words: Sequence[Heard], first: int, end: int, *, more: bool) -> str:
         """The text of ``words[first:end]``, after the punctuation that was left off."""
@@ -93,26 +111,24 @@ class Agreement:
         text = "".join(word.text for word in new)
         return mark + (text.lstrip() if begins else text)
 
-    def _place(self, words: Sequence[Heard]) -> int:
-        """The number of words of a pass that were sent."""
-        sent = len(self._sent)
-        if not sent:
-            return 0
-        tail = [word.letters for word in self._sent[-_COMPARED:]]
-        letters = [word.letters for word in words]
-        best, place = 0, -1
-        last = min(len(words), sent + _SHIFT)
-        for end in sorted(range(max(0, sent - _SHIFT), last + 1), key=lambda end: abs(end - sent)):
-            before = letters[max(0, end - len(tail)) : end]
-            equal = sum(own == other for own, other in zip(reversed(before), reversed(tail), strict=False))
-            # The last word counts more: it is where the continuation begins.
-            score = 2 * equal + (bool(before) and before[-1] == tail[-1])
-            if score > best:
-                best, place = score, end
-        if place < 0:
-            # The pass heard the sent words differently, so only times are left to go by.
-            return sum(1 for _ in takewhile(lambda word: word.start < self.end - _TOLERANCE, words))
-        return place
+
+def following(said: Sequence[Heard], words: Sequence[Heard], at: float) -> int:
+    """The number of ``words`` that repeat what was ``said`` before them, which ends about at the second ``at``."""
+    if not (said and words):
+        return 0
+    tail = [word.letters for word in said[-_COMPARED:]]
+    letters = [word.letters for word in words]
+    best, place = -math.inf, -1
+    for end, second in enumerate([*(word.start for word in words), words[-1].end]):
+        if abs(second - at) > _SHIFT_SECONDS:
+            continue
+        before = letters[max(0, end - len(tail)) : end]
+        equal = sum(own == other for own, other in zip(reversed(before), reversed(tail), strict=False))
+        # The last word counts more: it is where the continuation begins.
+        score = 2 * equal + (before[-1:] == tail[-1:]) - abs(second - at)
+        if score > best:
+            best, place = score, end
+    return place if place >= 0 else sum(word.start < at for word in words)
 
 
 def is_rushed(words: Sequence[Heard]) -> bool:

@@ -1,12 +1,11 @@
 """One stretch of speech: its audio, its words, and its bill."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
 from frontend.audio.prepare import SAMPLE_BYTES
-from frontend.operations.realtime.agreement import Agreement, Heard
+from frontend.operations.realtime.agreement import Agreement
 from frontend.operations.realtime.protocol import SessionConfig
 from frontend.usage.bill import Bill
 
@@ -27,23 +26,18 @@ class Item:
     """An item of a session.
 
     ``start`` is the place of its first sample in the session. ``speech_end`` counts samples from there; 0 is none.
-    ``tried`` and ``passed`` are the samples of the last pass that began and that ended; ``words`` are its words.
-    ``told`` are the samples of the last pass with words that were sent.
+    ``tried`` are the samples of the last pass that began, ``told`` those of the last one with words that were sent.
     """
 
     id: str
     previous: str | None
     config: SessionConfig
     start: int
-    # The end of what was said before.
-    context: str = ""
     audio: bytearray = field(default_factory=bytearray)
     probabilities: list[float] = field(default_factory=list)
     speech_end: int = 0
     tried: int = 0
-    passed: int = 0
     told: int = 0
-    words: Sequence[Heard] = ()
     agreement: Agreement = field(default_factory=Agreement)
     bill: Bill | None = None
     # Whether it ended without its last pass.
@@ -66,8 +60,8 @@ class Item:
             self.speech_end = self.samples
 
     def hears_all(self, samples: int) -> bool:
-        """Whether a pass over ``samples`` hears all the speech, and nothing that was cut off since."""
-        return min(self.samples, self.speech_end + _AFTER_SPEECH) <= samples <= self.samples
+        """Whether a pass over the first ``samples`` hears all the speech."""
+        return samples >= min(self.samples, self.speech_end + _AFTER_SPEECH)
 
     def cut(self) -> tuple[bytes, list[float]]:
         """Take the end off a long item, from its least speech-like frame after the sent words."""

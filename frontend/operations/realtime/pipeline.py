@@ -16,6 +16,8 @@ from frontend.errors import RateLimited
 from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.realtime.agreement import Heard
 from frontend.operations.realtime.items import Item, milliseconds
+from frontend.operations.realtime.protocol import SessionConfig
+from frontend.operations.realtime.stretches import Stretch
 from frontend.operations.realtime.turns import Frames, Listener
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
@@ -73,22 +75,26 @@ class LivePipeline:
             return await self.threads.run_with(used, self._context(context), listener.hear, data, last=last)
 
     async def words(
-        self, item: Item, context: RequestContext, sent: Callable[[], None], *, interim: bool
+        self, config: SessionConfig, stretch: Stretch, context: RequestContext, sent: Callable[[], None] | None
     ) -> list[Heard]:
-        """The words of an item so far, with times from its start. ``sent`` is called when the model's turn comes."""
-        audio, config = bytes(item.audio), item.config
+        """The item's words up to the end of a stretch, with times from the item's start.
+
+        With ``sent``, which is called when the model's turn comes, the call waits for others of the key.
+        """
 
         def inputs() -> Inputs:
-            sent()
-            return model_inputs(audio, config.language, f"{config.prompt} {item.context}".strip())
+            if sent is not None:
+                sent()
+            return model_inputs(stretch.audio, config.language, f"{config.prompt} {stretch.context}".strip())
 
-        rank = _INTERIM_RANK if interim else context.rank
+        rank = context.rank if sent is None else _INTERIM_RANK
         arrays = await self.transcription.hear(config.model, inputs, replace(self._context(context), rank=rank))
         starts, ends, texts, _ = (arrays[name].reshape(-1).tolist() for name in WORDS)
-        return [
+        heard = [
             Heard(text.decode("utf-8", "replace"), start, end)
             for text, start, end in zip(texts, starts, ends, strict=True)
         ]
+        return stretch.words(heard)
 
     async def reserve(self, item: Item, token: str, context: RequestContext, samples: int) -> Bill:
         """Reserve money for an item. Raises ``Unauthorized`` for a key that was revoked, ``InsufficientQuota``, and

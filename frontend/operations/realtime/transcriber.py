@@ -2,6 +2,7 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Sequence
 
 from aiohttp import WSCloseCode
 
@@ -14,20 +15,16 @@ from frontend.operations.realtime import events
 from frontend.operations.realtime.agreement import Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.pipeline import LivePipeline
+from frontend.operations.realtime.stretches import Past, Stretch
 from frontend.operations.realtime.wire import Wire
 
 # Samples of new audio between two passes, and of a first one.
-_STEP = SAMPLE_RATE * 2 // 5
+_STEP = SAMPLE_RATE // 4
 _FIRST = SAMPLE_RATE
 # Samples without speech after which a pass may begin early, since the item is about to end.
 _PAUSE = SAMPLE_RATE // 4
 # Most samples of committed items that wait. Beyond, the session reads no more.
 _MOST_WAITING = 60 * SAMPLE_RATE
-# Characters of the transcript that the model reads before an item.
-_CONTEXT = 200
-_SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！", "।", "؟", "۔")
-# Samples of an item for which it reads them.
-_LEAST_FOR_CONTEXT = 2 * SAMPLE_RATE
 # Errors that end a session.
 _FATAL = (InsufficientQuota, Unauthorized, RateLimited)
 
@@ -41,18 +38,19 @@ class Transcriber:
         self._committed: deque[Item] = deque()
         self._working: asyncio.Task[None] | None = None
         # The pass over the open item, and whether the model has it.
-        self._pass: asyncio.Task[list[Heard]] | None = None
-        self._pass_sent = False
+        self._interim: asyncio.Task[Sequence[Heard]] | None = None
+        self._interim_sent = False
         self._fits = asyncio.Event()
         self._fits.set()
         self.timer: WorkTimer = pipeline.unbilled.timer(context.key)
-        self._said = ""
+        self._past = Past()
         # Milliseconds charged so far.
         self.charged_ms = 0
 
     @property
     def held_bytes(self) -> int:
-        return sum(len(item.audio) for item in (*self._committed, *([self.open] if self.open else [])))
+        items = (*self._committed, *([self.open] if self.open else []))
+        return self._past.held_bytes + sum(len(item.audio) for item in items)
 
     def grow(self) -> None:
         """Begin a pass if the open item has enough new audio."""
@@ -60,13 +58,13 @@ class Transcriber:
             self._working = asyncio.create_task(self._work())
 
     def commit(self) -> Item:
-        """Let the open item have its last pass. It takes the place of one that waits and would not hear all."""
+        """Let the open item have its last pass. It takes the place of an interim one that waits for the model."""
         assert self.open is not None
         item, self.open = self.open, None
         self._committed.append(item)
         # A model may be unable to stop a call that it has.
-        if self._pass is not None and not self._pass_sent:
-            self._pass.cancel()
+        if self._interim is not None and not self._interim_sent:
+            self._interim.cancel()
         self._show_room()
         self.grow()
         return item
@@ -75,8 +73,8 @@ class Transcriber:
         """Forget the open item. What the client has read of it is charged."""
         if self.open is not None:
             item, self.open = self.open, None
-            if self._pass is not None:
-                self._pass.cancel()
+            if self._interim is not None:
+                self._interim.cancel()
             self._leave(item)
 
     async def room(self) -> None:
@@ -133,34 +131,30 @@ class Transcriber:
         finally:
             self._fits.set()
 
-    async def _words(self, item: Item, *, interim: bool) -> list[Heard] | None:
-        """The words of a pass; None if ``commit`` or ``discard`` has cancelled it, which only an interim one can be."""
+    async def _hear_open(self, item: Item, stretch: Stretch) -> Sequence[Heard] | None:
+        """The words of an interim pass; None if ``commit`` or ``discard`` has cancelled it."""
 
         def sent() -> None:
-            self._pass_sent = True
+            self._interim_sent = True
 
-        self._pass_sent, item.tried = False, item.samples
-        # Short items are heard better after what was said before. The shortest may repeat it.
-        item.context = self._said.partition(" ")[2] if item.samples >= _LEAST_FOR_CONTEXT else ""
-        running = asyncio.create_task(self._pipeline.words(item, self._context, sent, interim=interim))
-        self._pass = running if interim else None
+        self._interim_sent = False
+        self._interim = asyncio.create_task(self._pipeline.words(item.config, stretch, self._context, sent))
         try:
-            await asyncio.wait((running,))
-            if running.cancelled():
-                return None
-            item.words, item.passed = running.result(), item.tried
-            return running.result()
+            await asyncio.wait((self._interim,))
+            return None if self._interim.cancelled() else self._interim.result()
         finally:
-            running.cancel()
-            self._pass = None
+            self._interim.cancel()
+            self._interim = None
 
     async def _listen(self, item: Item) -> None:
-        """A pass over the open item, whose new words are sent if the pass before heard them too."""
+        """A pass over the open item. New words are sent if the pass before heard them too, or a pause follows them."""
         try:
             await self._reserve(
                 item, round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE)
             )
-            words = await self._words(item, interim=True)
+            stretch = self._past.recent(item)
+            item.tried = stretch.end
+            words = await self._hear_open(item, stretch)
         except _FATAL:
             raise
         except ApiError:
@@ -168,13 +162,15 @@ class Transcriber:
             item.tried = item.samples
             return
         # What was cut off meanwhile belongs to the next item.
-        if words is None or item.passed > item.samples:
+        if words is None or stretch.end > item.samples or is_rushed(words):
             return
-        if is_rushed(words):
-            item.passed = 0
-        elif text := item.agreement.add(words):
-            item.told = item.passed
+        if text := item.agreement.add(words, complete=item.hears_all(stretch.end)):
+            item.told = stretch.end
             await self._wire.send(events.delta(item, text))
+
+    async def _hear_whole(self, item: Item, past: Past) -> Sequence[Heard]:
+        """The words of a last pass."""
+        return await self._pipeline.words(item.config, past.whole(item), self._context, None)
 
     async def _complete(self, item: Item) -> None:
         """The last pass over an item, its bill and its transcript. Audio without speech is empty and free."""
@@ -182,12 +178,11 @@ class Transcriber:
         try:
             if item.speech_end:
                 await self._reserve(item, item.samples)
-                if not (item.passed and item.hears_all(item.passed)):
-                    await self._words(item, interim=False)
-                if repeats_itself(item.words):
-                    self._said = ""
-                    await self._words(item, interim=False)
-                rest = item.agreement.finish(item.words)
+                words = await self._hear_whole(item, self._past)
+                if not words or repeats_itself(words):
+                    # What was said before may be the reason.
+                    words = await self._hear_whole(item, Past())
+                rest = item.agreement.finish(words)
                 if not self._wire.is_open:
                     raise ConnectionResetError
                 charged = self._charge(item, item.samples)
@@ -200,12 +195,8 @@ class Transcriber:
                 item.bill.release()
             await self._wire.send(events.failed(item, failure))
             return
-        self._said = self._context_after(item.agreement.text)
+        self._past.add(item, item.agreement.words)
         await self._wire.send(events.completed(item, charged))
-
-    def _context_after(self, text: str) -> str:
-        """What the next item is heard after. A text that is no sentence would be carried on as none."""
-        return f"{self._said} {text}"[-_CONTEXT:] if text.endswith(_SENTENCE_ENDS) else ""
 
     async def _reserve(self, item: Item, samples: int) -> None:
         if item.bill is None:

@@ -14,6 +14,7 @@ from frontend.errors import InvalidRequest
 from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
+from frontend.operations.realtime.stretches import Past
 from frontend.operations.realtime.turns import Listener, Turns
 from tests.speech import say
 
@@ -37,6 +38,11 @@ def sent(*passes: str) -> list[str]:
 
 def test_words_are_sent_when_a_second_pass_hears_them_too() -> None:
     assert sent("one", "one two", "one two three", "one two three") == ["", "one", " two", " three"]
+
+
+def test_words_before_a_pause_are_sent_at_once() -> None:
+    agreement = Agreement()
+    assert agreement.add(heard("one two"), complete=True) == "one two"
 
 
 def test_case_and_punctuation_make_no_other_word() -> None:
@@ -129,12 +135,49 @@ def test_a_long_item_is_cut_where_there_is_least_speech_and_after_its_sent_words
     assert (item.samples, len(audio), len(probabilities)) == (80 * FRAME, 20 * FRAME * 2, 20)
 
 
-def test_a_pass_over_what_was_cut_off_too_does_not_count() -> None:
-    item = Item("item_1", None, CONFIG, 0)
-    for place in range(100):
-        item.add(bytes(2 * FRAME), 0.1 if place == 80 else 0.9, 0.5)
-    item.cut()
-    assert (item.hears_all(100 * FRAME), item.hears_all(80 * FRAME)) == (False, True)
+def item_of(seconds: float, language: str = "en") -> Item:
+    return Item("item_1", None, replace(CONFIG, language=language), 0, bytearray(2 * int(16_000 * seconds)))
+
+
+def past_of(*texts: str, seconds: float = 4.0) -> Past:
+    """Items with these texts, each of so many seconds."""
+    past = Past()
+    past.whole(item_of(1))
+    for text in texts:
+        past.add(item_of(seconds), heard(text))
+    return past
+
+
+def test_an_item_is_heard_after_those_before_it() -> None:
+    stretch = past_of("One two.", "Three four.").whole(item_of(3))
+    assert (len(stretch.audio), stretch.start) == (2 * 16_000 * 11, -8.0)
+
+
+def test_only_the_words_after_those_before_it_are_the_items() -> None:
+    stretch = past_of("We went home.").whole(item_of(3))
+    told = [Heard(" We", 0.3, 0.6), Heard(" went", 0.6, 1.0), Heard(" home.", 1.0, 1.5), Heard(" So", 3.8, 4.5)]
+    assert [word.text for word in stretch.words(told)] == [" So"]
+
+
+@pytest.mark.parametrize(
+    ("texts", "context"),
+    [(("One two.", "Three."), "One two."), (("One two", "Three."), ""), (("One.", "Three"), "One.")],
+)
+def test_what_was_said_too_long_ago_to_be_heard_again_is_a_text(texts: tuple[str, ...], context: str) -> None:
+    assert past_of(*texts, seconds=10.0).whole(item_of(9)).context == context
+
+
+def test_what_was_said_in_another_language_is_forgotten() -> None:
+    stretch = past_of("One two.").whole(item_of(3, language="de"))
+    assert (stretch.start, stretch.context) == (0.0, "")
+
+
+def test_a_pass_over_a_long_open_item_begins_at_a_pause_in_the_sent_words() -> None:
+    item = item_of(7)
+    for _ in range(2):
+        item.agreement.add([Heard(" one", 0.5, 1.0), Heard(" two", 2.5, 4.0), Heard(" three", 4.0, 5.0)])
+    stretch = past_of("Zero.").recent(item)
+    assert (stretch.start, stretch.context, len(stretch.audio)) == (1.0, "Zero. one", 2 * 16_000 * 6)
 
 
 def update(shape: str = "session.update", **options: Any) -> Any:

@@ -1,0 +1,105 @@
+"""What the model hears in a pass: an item after those before it, or the end of an open item."""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+from frontend.audio.decode import SAMPLE_RATE
+from frontend.audio.prepare import SAMPLE_BYTES
+from frontend.operations.realtime.agreement import Heard, following
+from frontend.operations.realtime.items import Item
+
+# Most bytes of an item together with those before it. Short items are heard better with them, long ones need none.
+_MOST_BYTES = 20 * SAMPLE_RATE * SAMPLE_BYTES
+# Seconds at the end of an open item that each pass hears.
+_RECENT_SECONDS = 2.0
+# Characters of the text before a stretch, of which a pass over an open item takes fewer, as each takes time.
+_CONTEXT, _SHORT_CONTEXT = 800, 200
+# Bytes of the shortest audio that is heard after a text. Shorter audio may be heard as its repetition.
+_LEAST_BYTES = 2 * SAMPLE_RATE * SAMPLE_BYTES
+_SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！", "।", "؟", "۔")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """Audio, int16, up to the sample ``end`` of an item, and the text before it.
+
+    ``start`` is in seconds of the item. It is negative if items before it are heard too, whose words are ``earlier``,
+    and positive if the ``kept`` words of the item come before.
+    """
+
+    audio: bytes
+    context: str
+    end: int
+    start: float = 0.0
+    earlier: Sequence[Heard] = ()
+    kept: Sequence[Heard] = ()
+
+    def words(self, heard: Sequence[Heard]) -> list[Heard]:
+        """The item's words up to the end of the stretch, from what the model heard."""
+        later = [word.later(self.start) for word in heard]
+        return [*self.kept, *later[following(self.earlier, later, 0.0) :]]
+
+
+class Past:
+    """The last items of a session in one language."""
+
+    def __init__(self) -> None:
+        self._language = ""
+        self._items: deque[tuple[bytes, Sequence[Heard]]] = deque()
+        # What was said before them.
+        self._text = ""
+
+    @property
+    def held_bytes(self) -> int:
+        return sum(len(audio) for audio, _ in self._items)
+
+    def add(self, item: Item, words: Sequence[Heard]) -> None:
+        self._items.append((bytes(item.audio), words))
+        while self.held_bytes > _MOST_BYTES:
+            self._text = _end(self._text + _text(self._items.popleft()[1]), _CONTEXT)
+
+    def whole(self, item: Item) -> Stretch:
+        """An item after those before it."""
+        self._begin(item)
+        parts = [bytes(item.audio)]
+        earlier: list[Heard] = []
+        for audio, words in reversed(self._items):
+            if sum(map(len, parts)) + len(audio) > _MOST_BYTES:
+                break
+            parts.insert(0, audio)
+            earlier[:0] = words
+        text = self._text + "".join(_text(words) for _, words in islice(self._items, len(self._items) + 1 - len(parts)))
+        audio = b"".join(parts)
+        start = (len(parts[-1]) - len(audio)) / (SAMPLE_RATE * SAMPLE_BYTES)
+        return Stretch(audio, _context(audio, _end(text, _CONTEXT)), item.samples, start, earlier)
+
+    def recent(self, item: Item) -> Stretch:
+        """The end of an open item, from a pause in its sent words on."""
+        self._begin(item)
+        kept = item.agreement.before(item.samples / SAMPLE_RATE - _RECENT_SECONDS)
+        first = int(kept[-1].end * SAMPLE_RATE) if kept else 0
+        audio = bytes(item.audio[first * SAMPLE_BYTES :])
+        said = _end(self._text + "".join(_text(words) for _, words in self._items), _SHORT_CONTEXT)
+        context = f"{said}{_text(kept)}".strip() if kept else _context(audio, said)
+        return Stretch(audio, context, item.samples, first / SAMPLE_RATE, kept=kept)
+
+    def _begin(self, item: Item) -> None:
+        if item.config.language != self._language:
+            self._items.clear()
+            self._language, self._text = item.config.language, ""
+
+
+def _text(words: Sequence[Heard]) -> str:
+    return "".join(word.text for word in words)
+
+
+def _end(text: str, most: int) -> str:
+    """The last whole words of a text, at most ``most`` characters."""
+    return text if len(text) <= most else text[-most:].partition(" ")[2]
+
+
+def _context(audio: bytes, text: str) -> str:
+    """The text after which audio is heard. One that is no sentence would be carried on as none."""
+    return text.strip() if len(audio) >= _LEAST_BYTES and text.endswith(_SENTENCE_ENDS) else ""
