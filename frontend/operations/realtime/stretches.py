@@ -10,14 +10,15 @@ from frontend.audio.prepare import SAMPLE_BYTES
 from frontend.operations.realtime.agreement import Heard, following
 from frontend.operations.realtime.items import Item
 
-# Most bytes of an item together with those before it. Short items are heard better with them, long ones need none.
-_MOST_BYTES = 20 * SAMPLE_RATE * SAMPLE_BYTES
+# Seconds of an item together with those before it. Short items are heard better with them, long ones need none.
+_MOST_SECONDS = 20.0
 # Seconds at the end of an open item that each pass hears.
 _RECENT_SECONDS = 2.0
 # Characters of the text before a stretch, of which a pass over an open item takes fewer, as each takes time.
 _CONTEXT, _SHORT_CONTEXT = 800, 200
-# Bytes of the shortest audio that is heard after a text. Shorter audio may be heard as its repetition.
-_LEAST_BYTES = 2 * SAMPLE_RATE * SAMPLE_BYTES
+# Seconds of the shortest audio that is heard after a text. Shorter audio may be heard as its repetition.
+_LEAST_SECONDS = 2.0
+_BYTES_PER_SECOND = SAMPLE_RATE * SAMPLE_BYTES
 _SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！", "।", "؟", "۔")
 
 
@@ -35,6 +36,11 @@ class Stretch:
     start: float = 0.0
     earlier: Sequence[Heard] = ()
     kept: Sequence[Heard] = ()
+
+    @property
+    def is_after_others(self) -> bool:
+        """Whether it comes with audio or text of items before."""
+        return bool(self.earlier or self.context)
 
     def words(self, heard: Sequence[Heard]) -> list[Heard]:
         """The item's words up to the end of the stretch, from what the model heard."""
@@ -57,22 +63,22 @@ class Past:
 
     def add(self, item: Item, words: Sequence[Heard]) -> None:
         self._items.append((bytes(item.audio), words))
-        while self.held_bytes > _MOST_BYTES:
+        while self.held_bytes > _MOST_SECONDS * _BYTES_PER_SECOND:
             self._text = _end(self._text + _text(self._items.popleft()[1]), _CONTEXT)
 
-    def whole(self, item: Item) -> Stretch:
-        """An item after those before it."""
+    def whole(self, item: Item, window_seconds: float) -> Stretch:
+        """An item after those before it, as far as they fit into the model's window."""
         self._begin(item)
         parts = [bytes(item.audio)]
         earlier: list[Heard] = []
         for audio, words in reversed(self._items):
-            if sum(map(len, parts)) + len(audio) > _MOST_BYTES:
+            if sum(map(len, parts)) + len(audio) > min(_MOST_SECONDS, window_seconds) * _BYTES_PER_SECOND:
                 break
             parts.insert(0, audio)
             earlier[:0] = words
         text = self._text + "".join(_text(words) for _, words in islice(self._items, len(self._items) + 1 - len(parts)))
         audio = b"".join(parts)
-        start = (len(parts[-1]) - len(audio)) / (SAMPLE_RATE * SAMPLE_BYTES)
+        start = (len(parts[-1]) - len(audio)) / _BYTES_PER_SECOND
         return Stretch(audio, _context(audio, _end(text, _CONTEXT)), item.samples, start, earlier)
 
     def recent(self, item: Item) -> Stretch:
@@ -96,10 +102,11 @@ def _text(words: Sequence[Heard]) -> str:
 
 
 def _end(text: str, most: int) -> str:
-    """The last whole words of a text, at most ``most`` characters."""
-    return text if len(text) <= most else text[-most:].partition(" ")[2]
+    """The last words of a text, at most ``most`` characters. Some languages have no spaces."""
+    end = text[-most:]
+    return end if end == text else end.partition(" ")[2] or end
 
 
 def _context(audio: bytes, text: str) -> str:
     """The text after which audio is heard. One that is no sentence would be carried on as none."""
-    return text.strip() if len(audio) >= _LEAST_BYTES and text.endswith(_SENTENCE_ENDS) else ""
+    return text.strip() if len(audio) >= _LEAST_SECONDS * _BYTES_PER_SECOND and text.endswith(_SENTENCE_ENDS) else ""

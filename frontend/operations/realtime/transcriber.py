@@ -168,9 +168,15 @@ class Transcriber:
             item.told = stretch.end
             await self._wire.send(events.delta(item, text))
 
-    async def _hear_whole(self, item: Item, past: Past) -> Sequence[Heard]:
+    async def _hear_whole(self, item: Item) -> Sequence[Heard]:
         """The words of a last pass."""
-        return await self._pipeline.words(item.config, past.whole(item), self._context, None)
+        seconds = self._pipeline.transcription.window_seconds(item.config.model)
+        stretch = self._past.whole(item, seconds)
+        words = await self._pipeline.words(item.config, stretch, self._context, None)
+        if stretch.is_after_others and (not words or repeats_itself(words)):
+            # What was said before may be the reason.
+            return await self._pipeline.words(item.config, Past().whole(item, seconds), self._context, None)
+        return words
 
     async def _complete(self, item: Item) -> None:
         """The last pass over an item, its bill and its transcript. Audio without speech is empty and free."""
@@ -178,11 +184,8 @@ class Transcriber:
         try:
             if item.speech_end:
                 await self._reserve(item, item.samples)
-                words = await self._hear_whole(item, self._past)
-                if not words or repeats_itself(words):
-                    # What was said before may be the reason.
-                    words = await self._hear_whole(item, Past())
-                rest = item.agreement.finish(words)
+                rest = item.agreement.finish(await self._hear_whole(item))
+                self._past.add(item, item.agreement.words)
                 if not self._wire.is_open:
                     raise ConnectionResetError
                 charged = self._charge(item, item.samples)
@@ -195,7 +198,6 @@ class Transcriber:
                 item.bill.release()
             await self._wire.send(events.failed(item, failure))
             return
-        self._past.add(item, item.agreement.words)
         await self._wire.send(events.completed(item, charged))
 
     async def _reserve(self, item: Item, samples: int) -> None:

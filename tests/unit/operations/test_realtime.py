@@ -20,6 +20,7 @@ from tests.speech import say
 
 CONFIG = SessionConfig("stt-1")
 SERVED = Served.of()
+WINDOW = 30.0
 INPUT, DETECTION = "session.audio.input", "session.turn_detection"
 RATE_16 = {"type": "audio/pcm", "rate": 16_000}
 
@@ -142,19 +143,23 @@ def item_of(seconds: float, language: str = "en") -> Item:
 def past_of(*texts: str, seconds: float = 4.0) -> Past:
     """Items with these texts, each of so many seconds."""
     past = Past()
-    past.whole(item_of(1))
+    past.whole(item_of(1), WINDOW)
     for text in texts:
         past.add(item_of(seconds), heard(text))
     return past
 
 
 def test_an_item_is_heard_after_those_before_it() -> None:
-    stretch = past_of("One two.", "Three four.").whole(item_of(3))
+    stretch = past_of("One two.", "Three four.").whole(item_of(3), WINDOW)
     assert (len(stretch.audio), stretch.start) == (2 * 16_000 * 11, -8.0)
 
 
+def test_an_item_and_those_before_it_fit_into_the_models_window() -> None:
+    assert past_of("One two.").whole(item_of(3), 5.0).start == 0.0
+
+
 def test_only_the_words_after_those_before_it_are_the_items() -> None:
-    stretch = past_of("We went home.").whole(item_of(3))
+    stretch = past_of("We went home.").whole(item_of(3), WINDOW)
     told = [Heard(" We", 0.3, 0.6), Heard(" went", 0.6, 1.0), Heard(" home.", 1.0, 1.5), Heard(" So", 3.8, 4.5)]
     assert [word.text for word in stretch.words(told)] == [" So"]
 
@@ -164,11 +169,11 @@ def test_only_the_words_after_those_before_it_are_the_items() -> None:
     [(("One two.", "Three."), "One two."), (("One two", "Three."), ""), (("One.", "Three"), "One.")],
 )
 def test_what_was_said_too_long_ago_to_be_heard_again_is_a_text(texts: tuple[str, ...], context: str) -> None:
-    assert past_of(*texts, seconds=10.0).whole(item_of(9)).context == context
+    assert past_of(*texts, seconds=10.0).whole(item_of(9), WINDOW).context == context
 
 
 def test_what_was_said_in_another_language_is_forgotten() -> None:
-    stretch = past_of("One two.").whole(item_of(3, language="de"))
+    stretch = past_of("One two.").whole(item_of(3, language="de"), WINDOW)
     assert (stretch.start, stretch.context) == (0.0, "")
 
 
