@@ -106,6 +106,8 @@ def test_metrics_add_up_over_the_workers(unharmed: Served) -> None:
 
 async def test_the_counts_of_a_killed_worker_are_kept_and_another_takes_its_place(frontend: Served) -> None:
     _call(frontend, 30)
+    # A request is counted after its answer.
+    await until(lambda: _counted(frontend) == [30.0])
     before = frontend.workers()
     killed = _kill_one(frontend)
     await until(lambda: frontend.said("restarts") == 1 and frontend.said("accepting") == WORKERS, 60)
