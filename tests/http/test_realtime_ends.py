@@ -20,7 +20,7 @@ from tests.conftest import Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import runner_of
-from tests.live import TRANSCRIBED, live, pcm, refused, silence, spoken
+from tests.live import TRANSCRIBED, Live, live, pcm, refused, silence, spoken
 from tests.speech import SAMPLE_RATE, say
 
 pytestmark = pytest.mark.settings(extensions="realtime")
@@ -77,13 +77,18 @@ async def test_without_money_the_session_ends_with_an_error(client: Client, book
     assert await books.balance("acme") == TWO_SECONDS - 1
 
 
+async def read_words(session: Live) -> None:
+    """Speak for three seconds, and read the first words."""
+    await session.configure(**BY_CLIENT)
+    for _ in range(3):
+        await session.say(pcm(lasting(1.0)))
+        await asyncio.sleep(0.1)
+    await session.until(f"{TRANSCRIBED}.delta")
+
+
 async def test_words_that_were_sent_are_charged_when_the_client_hangs_up(client: Client, settings: Settings) -> None:
     async with live(client) as session:
-        await session.configure(**BY_CLIENT)
-        for _ in range(3):
-            await session.say(pcm(lasting(1.0)))
-            await asyncio.sleep(0.1)
-        await session.until(f"{TRANSCRIBED}.delta")
+        await read_words(session)
     (row,) = await charges(client, settings)
     assert 1000 <= row["quantity"] <= 3000
 
@@ -92,11 +97,7 @@ async def test_words_that_were_sent_are_charged_even_if_a_later_pass_is_a_loop_o
     client: Client, settings: Settings, triton: FakeTriton
 ) -> None:
     async with live(client) as session:
-        await session.configure(**BY_CLIENT)
-        for _ in range(3):
-            await session.say(pcm(lasting(1.0)))
-            await asyncio.sleep(0.1)
-        await session.until(f"{TRANSCRIBED}.delta")
+        await read_words(session)
         calls, at_once = len(triton.calls), np.zeros((1, 4), np.float32)
         looped = {"word_text": np.array([[b" no"] * 4], np.object_), "word_probability": at_once}
         triton.spoil = lambda arrays: arrays | looped | {"word_start": at_once, "word_end": at_once}

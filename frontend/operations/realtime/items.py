@@ -26,7 +26,7 @@ class Item:
     """An item of a session.
 
     ``start`` is the place of its first sample in the session. ``speech_end`` counts samples from there; 0 is none.
-    ``tried`` are the samples of the last pass that began, ``told`` those of the last one with words that were sent.
+    ``tried`` are the samples of the last pass that began, ``sent`` those of the last one with words that were sent.
     """
 
     id: str
@@ -37,7 +37,7 @@ class Item:
     probabilities: list[float] = field(default_factory=list)
     speech_end: int = 0
     tried: int = 0
-    told: int = 0
+    sent: int = 0
     agreement: Agreement = field(default_factory=Agreement)
     bill: Bill | None = None
     # Whether it ended without its last pass.

@@ -3,7 +3,6 @@
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.prepare import SAMPLE_BYTES
@@ -48,7 +47,7 @@ class Stretch:
         return [*self.kept, *later[following(self.earlier, later, 0.0) :]]
 
 
-class Past:
+class History:
     """The last items of a session in one language."""
 
     def __init__(self) -> None:
@@ -69,17 +68,15 @@ class Past:
     def whole(self, item: Item, window_seconds: float) -> Stretch:
         """An item after those before it, as far as they fit into the model's window."""
         self._begin(item)
-        parts = [bytes(item.audio)]
-        earlier: list[Heard] = []
-        for audio, words in reversed(self._items):
-            if sum(map(len, parts)) + len(audio) > min(_MOST_SECONDS, window_seconds) * _BYTES_PER_SECOND:
-                break
-            parts.insert(0, audio)
-            earlier[:0] = words
-        text = self._text + "".join(_text(words) for _, words in islice(self._items, len(self._items) + 1 - len(parts)))
-        audio = b"".join(parts)
-        start = (len(parts[-1]) - len(audio)) / _BYTES_PER_SECOND
-        return Stretch(audio, _context(audio, _end(text, _CONTEXT)), item.samples, start, earlier)
+        room = min(_MOST_SECONDS, window_seconds) * _BYTES_PER_SECOND - len(item.audio)
+        older, near = list(self._items), deque[tuple[bytes, Sequence[Heard]]]()
+        while older and len(older[-1][0]) <= room:
+            room -= len(older[-1][0])
+            near.appendleft(older.pop())
+        before = b"".join(audio for audio, _ in near)
+        audio, earlier = before + item.audio, [word for _, words in near for word in words]
+        text = _end(self._text + "".join(_text(words) for _, words in older), _CONTEXT)
+        return Stretch(audio, _context(audio, text), item.samples, -len(before) / _BYTES_PER_SECOND, earlier)
 
     def recent(self, item: Item) -> Stretch:
         """The end of an open item, from a pause in its sent words on."""

@@ -15,7 +15,7 @@ from frontend.operations.realtime import events
 from frontend.operations.realtime.agreement import Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.pipeline import LivePipeline
-from frontend.operations.realtime.stretches import Past, Stretch
+from frontend.operations.realtime.stretches import History, Stretch
 from frontend.operations.realtime.wire import Wire
 
 # Samples of new audio between two passes, and of a first one.
@@ -43,14 +43,14 @@ class Transcriber:
         self._fits = asyncio.Event()
         self._fits.set()
         self.timer: WorkTimer = pipeline.unbilled.timer(context.key)
-        self._past = Past()
+        self._history = History()
         # Milliseconds charged so far.
         self.charged_ms = 0
 
     @property
     def held_bytes(self) -> int:
         items = (*self._committed, *([self.open] if self.open else []))
-        return self._past.held_bytes + sum(len(item.audio) for item in items)
+        return self._history.held_bytes + sum(len(item.audio) for item in items)
 
     def grow(self) -> None:
         """Begin a pass if the open item has enough new audio."""
@@ -152,7 +152,7 @@ class Transcriber:
             await self._reserve(
                 item, round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE)
             )
-            stretch = self._past.recent(item)
+            stretch = self._history.recent(item)
             item.tried = stretch.end
             words = await self._hear_open(item, stretch)
         except _FATAL:
@@ -165,17 +165,17 @@ class Transcriber:
         if words is None or stretch.end > item.samples or is_rushed(words):
             return
         if text := item.agreement.add(words, complete=item.hears_all(stretch.end)):
-            item.told = stretch.end
+            item.sent = stretch.end
             await self._wire.send(events.delta(item, text))
 
     async def _hear_whole(self, item: Item) -> Sequence[Heard]:
         """The words of a last pass."""
         seconds = self._pipeline.transcription.window_seconds(item.config.model)
-        stretch = self._past.whole(item, seconds)
+        stretch = self._history.whole(item, seconds)
         words = await self._pipeline.words(item.config, stretch, self._context, None)
         if stretch.is_after_others and (not words or repeats_itself(words)):
             # What was said before may be the reason.
-            return await self._pipeline.words(item.config, Past().whole(item, seconds), self._context, None)
+            return await self._pipeline.words(item.config, History().whole(item, seconds), self._context, None)
         return words
 
     async def _complete(self, item: Item) -> None:
@@ -185,7 +185,7 @@ class Transcriber:
             if item.speech_end:
                 await self._reserve(item, item.samples)
                 rest = item.agreement.finish(await self._hear_whole(item))
-                self._past.add(item, item.agreement.words)
+                self._history.add(item, item.agreement.words)
                 if not self._wire.is_open:
                     raise ConnectionResetError
                 charged = self._charge(item, item.samples)
@@ -222,7 +222,7 @@ class Transcriber:
         item.left = True
         if item.bill is not None:
             try:
-                if item.told and not item.bill.charged:
-                    self._charge(item, min(item.told, item.samples))
+                if item.sent and not item.bill.charged:
+                    self._charge(item, min(item.sent, item.samples))
             finally:
                 item.bill.release()

@@ -14,7 +14,7 @@ from frontend.errors import InvalidRequest
 from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item
 from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
-from frontend.operations.realtime.stretches import Past
+from frontend.operations.realtime.stretches import History
 from frontend.operations.realtime.turns import Listener, Turns
 from tests.speech import say
 
@@ -140,26 +140,26 @@ def item_of(seconds: float, language: str = "en") -> Item:
     return Item("item_1", None, replace(CONFIG, language=language), 0, bytearray(2 * int(16_000 * seconds)))
 
 
-def past_of(*texts: str, seconds: float = 4.0) -> Past:
+def history_of(*texts: str, seconds: float = 4.0) -> History:
     """Items with these texts, each of so many seconds."""
-    past = Past()
-    past.whole(item_of(1), WINDOW)
+    history = History()
+    history.whole(item_of(1), WINDOW)
     for text in texts:
-        past.add(item_of(seconds), heard(text))
-    return past
+        history.add(item_of(seconds), heard(text))
+    return history
 
 
 def test_an_item_is_heard_after_those_before_it() -> None:
-    stretch = past_of("One two.", "Three four.").whole(item_of(3), WINDOW)
+    stretch = history_of("One two.", "Three four.").whole(item_of(3), WINDOW)
     assert (len(stretch.audio), stretch.start) == (2 * 16_000 * 11, -8.0)
 
 
 def test_an_item_and_those_before_it_fit_into_the_models_window() -> None:
-    assert past_of("One two.").whole(item_of(3), 5.0).start == 0.0
+    assert history_of("One two.").whole(item_of(3), 5.0).start == 0.0
 
 
 def test_only_the_words_after_those_before_it_are_the_items() -> None:
-    stretch = past_of("We went home.").whole(item_of(3), WINDOW)
+    stretch = history_of("We went home.").whole(item_of(3), WINDOW)
     told = [Heard(" We", 0.3, 0.6), Heard(" went", 0.6, 1.0), Heard(" home.", 1.0, 1.5), Heard(" So", 3.8, 4.5)]
     assert [word.text for word in stretch.words(told)] == [" So"]
 
@@ -169,11 +169,11 @@ def test_only_the_words_after_those_before_it_are_the_items() -> None:
     [(("One two.", "Three."), "One two."), (("One two", "Three."), ""), (("One.", "Three"), "One.")],
 )
 def test_what_was_said_too_long_ago_to_be_heard_again_is_a_text(texts: tuple[str, ...], context: str) -> None:
-    assert past_of(*texts, seconds=10.0).whole(item_of(9), WINDOW).context == context
+    assert history_of(*texts, seconds=10.0).whole(item_of(9), WINDOW).context == context
 
 
 def test_what_was_said_in_another_language_is_forgotten() -> None:
-    stretch = past_of("One two.").whole(item_of(3, language="de"), WINDOW)
+    stretch = history_of("One two.").whole(item_of(3, language="de"), WINDOW)
     assert (stretch.start, stretch.context) == (0.0, "")
 
 
@@ -181,7 +181,7 @@ def test_a_pass_over_a_long_open_item_begins_at_a_pause_in_the_sent_words() -> N
     item = item_of(7)
     for _ in range(2):
         item.agreement.add([Heard(" one", 0.5, 1.0), Heard(" two", 2.5, 4.0), Heard(" three", 4.0, 5.0)])
-    stretch = past_of("Zero.").recent(item)
+    stretch = history_of("Zero.").recent(item)
     assert (stretch.start, stretch.context, len(stretch.audio)) == (1.0, "Zero. one", 2 * 16_000 * 6)
 
 
