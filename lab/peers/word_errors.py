@@ -66,12 +66,13 @@ def _errors(recording: Recording, heard: Heard) -> Errors:
     language = recording.language
     said = [spelled(text, language) for text in recording.texts]
     flat = [word for prompt in said for word in prompt]
-    wrong = _compared(flat, spelled(heard.text, language))
+    wrong = compared(flat, spelled(heard.text, language))
     timed = [(word, start) for text, start, _ in heard.words for word in spelled(text, language)]
     return Errors(len(flat), wrong, tuple(_late(said, recording.starts, timed)))
 
 
-def _compared(said: Sequence[str], heard: Sequence[str]) -> int:
+def compared(said: Sequence[str], heard: Sequence[str]) -> int:
+    """The number of words replaced, missing and added."""
     if not heard:
         return len(said)
     found = jiwer.process_words(" ".join(said), " ".join(heard))

@@ -10,7 +10,7 @@ import numpy as np
 import soundfile
 
 from client.recordings import SAMPLE_RATE, recordings
-from scripts.export_models.demo.sentences import sentences
+from scripts.benchmark.common.sentences import sentences
 
 _TEXTS_A_CALL = 4
 _DOCUMENTS = 32
@@ -29,8 +29,8 @@ class Call:
     fields: tuple[tuple[str, str], ...] = ()
 
 
-def _sentences(rng: random.Random, count: int) -> str:
-    return " ".join(sentences("en", rng.randrange(1_000_000), count))
+def _sentences(rng: random.Random, count: int, language: str = "en") -> str:
+    return " ".join(text for _, text in rng.choices(sentences(language), k=count))
 
 
 def _text(rng: random.Random, words: int) -> str:
@@ -59,11 +59,11 @@ def _rerank(rng: random.Random, model: str, voice: str) -> Call:
     return Call("/rerank", sum(lengths) + 8 * _DOCUMENTS, body)
 
 
-def speech_text(rng: random.Random, characters: int) -> str:
+def speech_text(rng: random.Random, characters: int, language: str = "en") -> str:
     """Whole sentences of at least ``characters`` together."""
     text = ""
     while len(text) < characters:
-        text += _sentences(rng, 1) + " "
+        text += _sentences(rng, 1, language) + " "
     return text.strip()
 
 
