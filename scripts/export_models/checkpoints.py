@@ -10,7 +10,8 @@ class SourceError(Exception):
     """A checkpoint is unavailable or wrong; the message is one sentence."""
 
 
-Kind = Literal["text", "whisper", "voices"]
+HUB_ADDRESS = "https://huggingface.co"
+Kind = Literal["text", "whisper", "voices", "kokoro"]
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,16 @@ VOICES = Checkpoint(
     350_000_000,
     tuple(file for path in VOICE_FILES.values() for file in _voice(path)),
     "voices",
+)
+# Its graph is a demo package. The hub, at this revision, has its styles.
+KOKORO_GRAPH = "kokoro-v1.0.int8.onnx"
+KOKORO_82M = Checkpoint(
+    "onnx-community/Kokoro-82M-v1.0-ONNX",
+    "1939ad2a8e416c0acfeecc08a694d14ef25f2231",
+    "Apache-2.0",
+    92_361_271,
+    (),
+    "kokoro",
 )
 
 # The folder of added voices, which has its own files.

