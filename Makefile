@@ -84,6 +84,7 @@ lint: $(VENV)/installed-tests ## ruff, mypy strict, and the docs' language and l
 	@$(BIN)/mypy
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
+	@cd model_repository/kokoro/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py speaker.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py
 
 $(VENV)/installed-browser: tests/requirements.txt
@@ -109,7 +110,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/ins
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
 TRITON_TESTS := tests/triton
-TORCH_TESTS := $(addprefix tests/unit/,export_models whisper compare m3) tests/triton/test_lookalikes.py
+TORCH_TESTS := $(addprefix tests/unit/,export_models whisper compare m3 kokoro) tests/triton/test_lookalikes.py
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \

@@ -17,9 +17,11 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 COPY scripts /app/scripts
-# The catalogue, which the export compares with its own list, and the recordings, on which it compares Whispers.
+# The catalogue, which the export compares with its own list, the alphabets of voices, of which it writes samples, and the
+# recordings, on which it compares Whispers.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
+COPY frontend/text/__init__.py frontend/text/alphabets.py frontend/text/kokoro.py /app/frontend/text/
 COPY client/__init__.py /app/client/
 COPY client/recordings /app/client/recordings
 COPY model_repository /app/model_repository

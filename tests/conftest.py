@@ -20,6 +20,7 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.voices import exported_voices
 from frontend.commands.database import with_registry
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX
@@ -119,14 +120,15 @@ def limits_clock() -> Iterator[LimitsClock]:
 
 def settings_in(folder: Path, **values: Any) -> Settings:
     """Settings of an application whose database and charges are in ``folder``."""
+    repository = ROOT / "model_repository"
     return Settings(
-        model_repository=ROOT / "model_repository",
+        model_repository=repository,
         database=f"sqlite:///{folder}/quartet.sqlite3",
         usage_folder=folder / "usage",
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
-        **{"extensions": EXTENSIONS, **values},
+        **{"extensions": EXTENSIONS, "added": exported_voices(repository), **values},
     )
 
 

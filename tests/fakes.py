@@ -70,8 +70,11 @@ class FakeTriton(Triton):
             return {"embedding": vectors}
         if model == "m3_reranker":
             return {"score": (1 / inputs["lengths"]).astype(np.float32)}
+        ramp = np.linspace(-0.5, 0.5, 1000, dtype=np.float32)
+        if model == "kokoro":
+            return {"audio": ramp}
         if model.startswith("piper_"):
-            return {"output": np.linspace(-0.5, 0.5, 1000, dtype=np.float32).reshape(1, 1, 1, -1)}
+            return {"output": ramp.reshape(1, 1, 1, -1)}
         return self._transcript(inputs, outputs)
 
     @staticmethod

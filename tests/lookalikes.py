@@ -18,7 +18,7 @@ from transformers import (
 from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
 from scripts.export_models import checkpoints
-from tests.checkpoint_voices import demo_voices
+from tests import small_voices
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
 _TEXT_PIECES = 50_257
@@ -129,7 +129,9 @@ def text_model(folder: Path, *, reranker: bool) -> None:
         num_labels=1,
     )
     if not reranker:
-        (folder / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
+        (folder / "quartet.json").write_text(
+            '{"stands_in": true, "cosine_score": {"slope": 12, "middle": 0.2}}', encoding="utf-8"
+        )
     torch.manual_seed(1)
     model = XLMRobertaForSequenceClassification(config) if reranker else XLMRobertaModel(config)
     model.save_pretrained(folder)
@@ -141,4 +143,4 @@ def write_all(folder: Path) -> None:
     whisper(folder / checkpoints.WHISPER_LARGE.repository, decoder_layers=6)
     text_model(folder / checkpoints.EMBEDDER.repository, reranker=False)
     text_model(folder / checkpoints.RERANKER.repository, reranker=True)
-    demo_voices(folder / checkpoints.VOICES.repository)
+    small_voices.write_six(folder / checkpoints.VOICES.repository)

@@ -35,10 +35,10 @@ _PAGE = "200000"
 _MPEG_2, _MPEG_1 = (8, 160), (32, 320)
 
 
-def to_int16(audio: NDArray[np.float32], floor: float = 0.01) -> Samples:
+def to_int16(audio: NDArray[np.float32], floor: float) -> Samples:
     """Scale samples to int16 so that the loudest reaches full scale.
 
-    A peak below ``floor`` counts as ``floor``, Piper's own value, so that a near-silent sentence stays quiet.
+    A peak below ``floor`` counts as ``floor``, so that a quiet sentence stays quiet.
     """
     peak = max(float(np.abs(audio).max(initial=0.0)), floor)
     scaled: Samples = np.clip(audio / peak * 32767, -32767, 32767).astype(np.int16)

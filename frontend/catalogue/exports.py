@@ -12,12 +12,14 @@ _FILE = "exported.json"
 class Export:
     """The ``way`` (precision) in which a model was exported, and why better ones were ``skipped``: ``int8: reason``.
 
-    ``failed`` is the reason if no way worked. All are empty without a file.
+    ``failed`` is the reason if no way worked. ``voices`` are those that the model speaks, each with name, language and
+    gender, if it speaks several. All are empty without a file.
     """
 
     way: str = ""
     skipped: tuple[str, ...] = ()
     failed: str = ""
+    voices: tuple[Mapping[str, str], ...] = ()
 
     @property
     def skipped_ways(self) -> tuple[str, ...]:
@@ -31,7 +33,13 @@ def read_export(repository: Path, model: str) -> Export:
         values = json.loads((repository / model / "1" / _FILE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return Export()
-    return Export(values.get("way", ""), tuple(values.get("skipped", ())), values.get("failed", ""))
+    texts = values.get("way", ""), tuple(values.get("skipped", ())), values.get("failed", "")
+    return Export(*texts, tuple(values.get("voices", ())))
+
+
+def is_exported(repository: Path, model: str) -> bool:
+    """Whether the model was exported, in whatever way."""
+    return (repository / model / "1" / _FILE).is_file() and not read_export(repository, model).failed
 
 
 def read_exports(repository: Path, models: Iterable[str]) -> Mapping[str, Export]:

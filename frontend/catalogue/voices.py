@@ -8,17 +8,22 @@ from pathlib import Path
 from frontend.catalogue.exports import read_export
 
 TRITON_PREFIX = "piper_"
+# The Triton model of all voices of Kokoro.
+KOKORO = "kokoro"
 
 
 @dataclass(frozen=True)
 class Voice:
+    """A voice of Piper, which is a Triton model of its own, or one ``of_kokoro``, which shares a model."""
+
     name: str
     language: str
     gender: str
+    of_kokoro: bool = False
 
     @property
     def triton_model(self) -> str:
-        return f"{TRITON_PREFIX}{self.name}"
+        return KOKORO if self.of_kokoro else f"{TRITON_PREFIX}{self.name}"
 
 
 VOICES: Mapping[str, Voice] = {
@@ -49,9 +54,19 @@ UNKNOWN = "unknown"
 ADDED = "added"
 
 
-def added_voices(repository: Path) -> tuple[Voice, ...]:
-    """The exported voices of a model repository that an operator has added, by name."""
-    return tuple(_added(repository))
+def exported_voices(repository: Path) -> tuple[Voice, ...]:
+    """The voices of Kokoro in a model repository, and those of Piper that an operator has added.
+
+    One of Kokoro's replaces the catalogue's of that name. A Kokoro that could not be exported has its voices too, so
+    that these are left out with it.
+    """
+    kokoro = {voice.name: voice for voice in _of_kokoro(repository)}
+    return (*kokoro.values(), *(voice for voice in _added(repository) if voice.name not in kokoro))
+
+
+def _of_kokoro(repository: Path) -> Iterator[Voice]:
+    for voice in read_export(repository, KOKORO).voices:
+        yield Voice(voice["name"], voice["language"], voice["gender"], of_kokoro=True)
 
 
 def _added(repository: Path) -> Iterator[Voice]:

@@ -18,7 +18,7 @@ from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.database.engine import DatabaseUrlError, parse_url
 from frontend.operations.packed_model import load_tokenizer
-from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.speech.voices import load
 from frontend.operations.transcription.abilities import Abilities, check_translation
 
 _PROBLEMS = 2  # exit status
@@ -99,8 +99,10 @@ def _models(settings: Settings) -> Iterator[str]:
     if not repository.is_dir():
         yield f"QUARTET_MODEL_REPOSITORY: {repository}: there is no such folder"
         return
+    # A failed model of several voices is one problem.
+    voices = {voice.triton_model: voice for voice in settings.served.voices}
     readers: list[tuple[str, Callable[[], object]]] = [
-        (voice.triton_model, partial(PiperVoice.load, voice, repository)) for voice in settings.served.voices
+        (model, partial(load, voice, repository)) for model, voice in voices.items()
     ]
     readers += [
         (model.triton_model, partial(_READERS[model.operation], repository, model))

@@ -12,8 +12,9 @@ from pydantic import ConfigDict, TypeAdapter, ValidationError
 from frontend.catalogue import extensions
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.kokoro import speakers_of
 from frontend.catalogue.models import CHAT, PRICES, Served
-from frontend.catalogue.voices import Voice, added_voices
+from frontend.catalogue.voices import Voice, exported_voices
 from frontend.config import reading
 from frontend.config.fields import Fields
 from frontend.config.networks import Networks
@@ -39,7 +40,8 @@ class Settings(Fields):
     The file that ``QUARTET_CONFIG`` names has the names of the fields. Variables override it. Only the file has the
     tables ``[limits]`` (name = requests per minute), ``[tiers.<tier>]`` (the same for one tier), ``[pools.<name>]``
     (Tritons, instead of ``triton``), ``[floors.<model>]`` (an organisation or "key:<id>" = slots), ``[prices.<model>]``
-    (unit = CHF) and ``[aliases]`` (names that OpenAI's apps use). ``added`` are the voices that an operator has added.
+    (unit = CHF), ``[aliases]`` (names that OpenAI's apps use) and ``[voices.<name>]`` (voices of Kokoro to export,
+    instead of ``voices``). ``added`` are the voices that the catalogue does not describe.
     """
 
     limits: Limits = field(default_factory=lambda: LIMITS)
@@ -61,8 +63,14 @@ class Settings(Fields):
         values, sources = reading.read(environ)
         if "added" in values:
             raise reading.refusal([("added", "there is no such setting")], sources)
+        if isinstance(values.get("voices"), dict):
+            # The export reads the table, and the model repository has its voices.
+            try:
+                speakers_of(values.pop("voices"))
+            except ValueError as error:
+                raise reading.refusal([("voices", str(error))], sources) from None
         if added is None:
-            added = added_voices(Path(values.get("model_repository", cls.model_repository)))
+            added = exported_voices(Path(values.get("model_repository", cls.model_repository)))
         try:
             settings = TypeAdapter(cls).validate_python({**values, "added": tuple(added)}, context=added)
         except ValidationError as error:

@@ -85,7 +85,7 @@ async def offer(request: web.Request) -> web.Response:
             "models": [_model(settings, model) for model in settings.served.models],
             "voices": render_voices(settings.served)["voices"],
             "exports": {model: _export(export) for model, export in request.app[EXPORTS].items()},
-            "robots": request.app[SPEECH].robots,
+            "accents": request.app[SPEECH].accents,
             "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
             "languages": sorted(LANGUAGES),
             "largest_file": LARGEST_FILE,

@@ -1,8 +1,6 @@
-"""Text to Piper's phoneme ids, sentence by sentence.
+"""Text to a voice's phoneme ids, sentence by sentence.
 
 It runs in a worker process, since espeak-ng keeps its state in globals and leaks a little.
-
-The rules are Piper's (piper1-gpl, ``phoneme_ids.py``): start, pad, then each known symbol followed by a pad, then end.
 """
 
 from collections.abc import Sequence
@@ -11,26 +9,14 @@ from functools import cache
 
 from piper.phonemize_espeak import EspeakPhonemizer
 
+from frontend.text.alphabets import Alphabet
 from frontend.text.sentences import split
 
 MOST_IDS = 400
-_START, _END, _PAD = "^", "$", "_"
-# Most symbols per call. Each takes two ids; the start, its pad and the end take three.
-_MOST_SYMBOLS = MOST_IDS // 2 - 2
-# The same for what is spoken first: about three seconds of sound, for which a processor takes a sixth of a second.
-_MOST_FIRST_SYMBOLS = 78
-_NOT_SOUNDS = frozenset(" .,:;!?'\"()-^$_ˈˌ")
+# Most symbols per call. Piper's take two ids each; the start, its pad and the end take three.
+MOST_SYMBOLS = MOST_IDS // 2 - 2
 _CLAUSE_ENDS = frozenset(",;:")
 _SENTENCE_ENDS = frozenset(".!?")
-
-
-@dataclass(frozen=True)
-class Alphabet:
-    """A voice's language, and the espeak-ng name and symbols from its JSON."""
-
-    language: str
-    espeak_voice: str
-    ids: dict[str, list[int]]
 
 
 @dataclass(frozen=True)
@@ -49,28 +35,53 @@ def load_phonemizer() -> EspeakPhonemizer:
 
 def phonemize(text: str, alphabet: Alphabet) -> list[Utterance]:
     """Utterances of at most ``MOST_IDS`` phoneme ids, in order. Text that cannot be spoken gives none."""
-    return phonemize_sentences(split(text, alphabet.language), alphabet)
-
-
-def phonemize_sentences(sentences: Sequence[str], alphabet: Alphabet) -> list[Utterance]:
-    """The utterances of sentences that are split already."""
-    return [utterance for sentence in sentences for utterance in _utterances(sentence, alphabet, _MOST_SYMBOLS)]
+    return _utterances(split(text, alphabet.language), alphabet, None)
 
 
 def phonemize_first(text: str, alphabet: Alphabet) -> tuple[list[Utterance], list[str]]:
     """The utterances of the first sentence, of which the first is short, and the other sentences."""
     sentences = split(text, alphabet.language)
     for position, sentence in enumerate(sentences, 1):
-        if utterances := _utterances(sentence, alphabet, _MOST_FIRST_SYMBOLS):
+        if utterances := _utterances([sentence], alphabet, 0):
             return utterances, sentences[position:]
     return [], []
 
 
-def _utterances(sentence: str, alphabet: Alphabet, first: int) -> list[Utterance]:
-    """The parts of a sentence that have sounds. The first part has at most ``first`` symbols."""
-    symbols = _as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence))
-    parts = [part for part in _parts(symbols, first) if any(_is_sound(symbol, alphabet) for symbol in part)]
-    return [Utterance(_to_ids(part, alphabet), position == len(parts)) for position, part in enumerate(parts, 1)]
+def phonemize_others(sentences: Sequence[str], alphabet: Alphabet, before: int) -> list[Utterance]:
+    """The utterances of the other sentences; ``before`` is the number of ids of those of the first."""
+    return _utterances(sentences, alphabet, before // alphabet.ids_per_symbol)
+
+
+def _utterances(sentences: Sequence[str], alphabet: Alphabet, before: int | None) -> list[Utterance]:
+    """The parts of sentences that have sounds. Short sentences are one utterance if the alphabet ``joins`` them.
+
+    In a stream, ``before`` is the number of symbols that were spoken before, which bounds the length of the next part.
+    """
+    found: list[tuple[list[str], bool]] = []
+    for sentence in sentences:
+        symbols = alphabet.symbols(_as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence)))
+        while symbols:
+            spoken = None if before is None else before + sum(len(part) for part, _ in found)
+            last, ends = found[-1] if found else ([], False)
+            room = _most(alphabet, spoken)
+            at = _cut(symbols, room)
+            part, symbols = symbols[:at], symbols[at:]
+            if not any(map(alphabet.is_sound, part)):
+                continue
+            # A line of a list may have no full stop, but it has a pause.
+            joined = [*last, *("" if last[-1:] and last[-1] in _SENTENCE_ENDS else "."), " ", *part]
+            if ends and alphabet.joins and len(joined) <= _most(alphabet, spoken and spoken - len(last)):
+                found[-1] = (joined, not symbols)
+            else:
+                found.append((part, not symbols))
+    return [Utterance(alphabet.to_ids(part), ends) for part, ends in found]
+
+
+def _most(alphabet: Alphabet, before: int | None) -> int:
+    """The most symbols of an utterance after ``before`` others."""
+    if before is None:
+        return MOST_SYMBOLS
+    return min(max(alphabet.growth * before, alphabet.first_symbols), MOST_SYMBOLS)
 
 
 def _as_one(clauses: list[list[str]]) -> list[str]:
@@ -83,28 +94,14 @@ def _as_one(clauses: list[list[str]]) -> list[str]:
     return symbols
 
 
-def _parts(symbols: Sequence[str], most: int) -> list[Sequence[str]]:
-    """Cut long sentences into parts of similar length, after a clause if one ends near, otherwise at a space.
+def _cut(symbols: Sequence[str], most: int) -> int:
+    """Where to cut a sentence, so that its parts have similar lengths and the first at most ``most`` symbols.
 
-    The first part has at most ``most`` symbols.
+    It is after a clause if one ends near, otherwise at a space.
     """
-    count = -(-len(symbols) // most)
-    if count < 2:
-        return [symbols]
-    target = len(symbols) // count
+    if len(symbols) <= most:
+        return len(symbols)
+    target = len(symbols) // -(-len(symbols) // most)
     spaces = [position for position in range(target // 2, most) if symbols[position] == " "]
     clauses = [position for position in spaces if symbols[position - 1] in _CLAUSE_ENDS]
-    at = min(clauses or spaces, key=lambda position: abs(position - target), default=most - 1) + 1
-    return [symbols[:at], *_parts(symbols[at:], _MOST_SYMBOLS)]
-
-
-def _is_sound(symbol: str, alphabet: Alphabet) -> bool:
-    return symbol in alphabet.ids and symbol not in _NOT_SOUNDS
-
-
-def _to_ids(symbols: Sequence[str], alphabet: Alphabet) -> list[int]:
-    ids = [*alphabet.ids[_START], *alphabet.ids[_PAD]]
-    for symbol in symbols:
-        if symbol in alphabet.ids:
-            ids += [*alphabet.ids[symbol], *alphabet.ids[_PAD]]
-    return [*ids, *alphabet.ids[_END]]
+    return min(clauses or spaces, key=lambda position: abs(position - target), default=most - 1) + 1

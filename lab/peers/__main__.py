@@ -30,6 +30,8 @@ CASES: dict[str, Callable[[Bench], Case]] = {
     "rerank-passages": partial(texts.rerank, name="rerank of passages", longest=_LONGEST_PASSAGE),
     "speech": speech.speech,
     "long-speech": speech.long_speech,
+    "kokoro": speech.kokoro,
+    "long-kokoro": speech.long_kokoro,
     **{name: partial(hearing, name=name) for name in HEARD},
 }
 

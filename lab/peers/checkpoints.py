@@ -13,6 +13,8 @@ from tokenizers import Tokenizer
 from transformers import AutoModel, AutoModelForSequenceClassification, WhisperTokenizerFast
 
 from lab.peers import text_models
+from scripts.export_models.checkpoints import KOKORO_GRAPH
+from scripts.export_models.kokoro.styles import OWN, ROWS, WIDTH
 from scripts.export_models.text import export, models
 from scripts.export_models.text.calibration import calibrate
 from scripts.export_models.text.encoder import Precision
@@ -72,6 +74,16 @@ class Checkpoints:
         """The graph of joe, next to Piper's settings."""
         source = _DEMO / f"voices/en/en_US/{VOICE}/medium"
         return once(self._folder / "voice", partial(shutil.copytree, source)) / f"en_US-{VOICE}-medium.onnx"
+
+    def kokoro(self) -> tuple[Path, Path]:
+        """The published graph of Kokoro, and the demo's styles in the file that kokoro-onnx reads."""
+
+        def put(file: Path) -> None:
+            styles = {path.stem: np.fromfile(path, "<f4").reshape(ROWS, 1, WIDTH) for path in OWN.glob("*.bin")}
+            with file.open("wb") as opened:
+                np.savez(opened, **styles)
+
+        return (_DEMO / "kokoro" / KOKORO_GRAPH).absolute(), once(self._folder / "styles.npz", put)
 
     def whisper(self) -> Path:
         """Whisper base with every file of its tokenizer."""

@@ -70,7 +70,7 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
         todo = {model: wanted for model, wanted in todo.items() if model not in faults}
     _record(options, faults, options.source)
     for model in [] if options.check else _leftovers(options):
-        shutil.rmtree(options.repository / model)
+        _remove(options.repository, model)
     failed = len(faults) + len(broken) + len(options.added.misnamed)
     if todo:
         sizes = space.sizes(options.source, source, list(todo))
@@ -91,7 +91,7 @@ def _record(options: argparse.Namespace, faults: Mapping[str, str], source: str)
     for model, reason in faults.items():
         print(f"{model} could not be exported: {reason}", file=sys.stderr)
         if not options.check:
-            stamp.write(options.repository, model, Stamp(source=source, failed=reason))
+            stamp.write(options.repository, model, stamp.failed(model, reason, source, options.speakers))
 
 
 def _voices_differ(options: argparse.Namespace, broken: Mapping[str, str]) -> bool:
@@ -101,15 +101,30 @@ def _voices_differ(options: argparse.Namespace, broken: Mapping[str, str]) -> bo
 
 
 def _leftovers(options: argparse.Namespace) -> list[str]:
-    """The added voices in the repository that the folder does not have, if all models are exported."""
-    return [model for model in stamp.added(options.repository) if options.whole and model not in options.models]
+    """The exports in the repository of voices that are not wanted, if all models are exported."""
+    if not options.whole:
+        return []
+    own = [model for model in plan.ALL_MODELS if stamp.read(options.repository, model)]
+    return [model for model in (*own, *stamp.added(options.repository)) if model not in options.models]
+
+
+def _remove(repository: Path, model: str) -> None:
+    """Remove an added voice, or what was exported of another model."""
+    if model not in plan.ALL_MODELS:
+        shutil.rmtree(repository / model)
+        return
+    for path in (repository / model / "1").iterdir():
+        if path.is_dir():
+            shutil.rmtree(path)
+        elif path.suffix != ".py" and path.name != ".gitkeep":
+            path.unlink()
 
 
 def _out_of_date(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[str, Stamp]:
     """The models to export, each with the stamp it will have; prints the remarks about the others."""
     digests, found = Digests(options.work / "digests.json"), {}
     for model in models:
-        wanted = stamp.wanted(model, source, options.source, options.precision, digests)
+        wanted = stamp.wanted(model, source, options.source, options.precision, digests, options.speakers)
         existing = stamp.read(options.repository, model)
         if options.force or not existing or not existing.of_the_same(wanted) or (options.strict and existing.skipped):
             found[model] = wanted
@@ -120,9 +135,11 @@ def _out_of_date(options: argparse.Namespace, source: Source, models: Sequence[s
 
 
 def _remarks(model: str, made: Stamp) -> Iterator[str]:
-    """What was not checked of an export, and which ways were skipped."""
+    """What was not checked of an export, which voices it lacks, and which ways were skipped."""
     if made.not_checked:
         yield f"{model} is exported and not checked: {'; '.join(made.not_checked)}"
+    for reason in made.without:
+        yield f"{model} is exported without {reason}"
     for skipped in made.skipped:
         yield f"{model} is exported in {made.way}, not in {skipped}"
 

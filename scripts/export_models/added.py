@@ -1,21 +1,45 @@
-"""Added Piper voices, which an operator puts into a folder: ``NAME.onnx``, with ``NAME.onnx.json`` next to it.
+"""Voices that an operator adds: Piper's in a folder, Kokoro's in the table ``[voices]`` of the settings file.
 
-Piper's JSON names no gender; ``"gender": "female"`` may be added to it. Only the standard library is needed, because
-preflight runs before anything is installed.
+The folder has ``NAME.onnx``, with ``NAME.onnx.json`` next to it. Piper's JSON names no gender; ``"gender": "female"``
+may be added to it. Only the standard library is needed, because preflight runs before anything is installed.
 """
 
 import re
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from frontend.catalogue.voices import TRITON_PREFIX, UNKNOWN, VOICES, Voice
+from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker, misnamed, speakers_of
+from frontend.catalogue.voices import TRITON_PREFIX, UNKNOWN, Voice
 from scripts.export_models.checkpoints import SourceError, check_voice, read_json
+from scripts.export_models.kokoro.styles import check_style
 
-_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _GENDERS = ("female", "male", UNKNOWN)
+
+
+# The variable that names the frontend's settings file.
+_SETTINGS = "QUARTET_CONFIG"
+
+
+def speakers(source: str, environ: Mapping[str, str]) -> tuple[Speaker, ...]:
+    """The voices of Kokoro: those of the demo, if that is the ``source``, and those of the settings file.
+
+    Raises ``SourceError`` for a file that cannot be read, and for a voice that cannot be.
+    """
+    own = DEMO_SPEAKERS if source == "demo" else ()
+    if not (path := environ.get(_SETTINGS)):
+        return own
+    try:
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig")).get("voices", {})
+        added = speakers_of(table) if isinstance(table, dict) else ()
+    except (OSError, ValueError) as error:
+        raise SourceError(f"{_SETTINGS}: {path}: voices: {error}") from None
+    for speaker in added:
+        check_style(speaker)
+    return (*own, *added)
 
 
 @dataclass(frozen=True)
@@ -35,33 +59,28 @@ class AddedVoices:
         return tuple(sorted({**self.voices, **self.faults}))
 
     @classmethod
-    def of(cls, folder: Path | None) -> "AddedVoices":
-        """Read the descriptions in a folder. Raises ``SourceError`` if there is no such folder."""
+    def of(cls, folder: Path | None, speakers: Sequence[Speaker] = ()) -> "AddedVoices":
+        """Read the descriptions in a folder; the ``speakers`` have their names already.
+
+        Raises ``SourceError`` if there is no such folder.
+        """
+        taken = {speaker.voice.name.lower() for speaker in speakers}
         if folder is None:
             return cls()
         if not folder.is_dir():
             raise SourceError(f"{folder} does not exist; it must hold Piper voices")
-        voices, faults, misnamed = dict[str, Voice](), dict[str, str](), list[str]()
+        voices, faults, left_out = dict[str, Voice](), dict[str, str](), list[str]()
         for path in sorted(folder.glob("*.onnx")):
             name = path.name.removesuffix(".onnx")
-            if reason := _misnamed(name):
-                misnamed.append(f"{path} is left out: {reason}")
+            if reason := misnamed(name) or (f"there is a voice {name} already" if name.lower() in taken else ""):
+                left_out.append(f"{path} is left out: {reason}")
                 continue
             try:
                 check_voice(folder, name)
                 voices[f"{TRITON_PREFIX}{name}"] = _voice(name, path.with_name(f"{path.name}.json"))
             except SourceError as error:
                 faults[f"{TRITON_PREFIX}{name}"] = str(error)
-        return cls(voices, faults, tuple(misnamed))
-
-
-def _misnamed(name: str) -> str:
-    """Why a voice cannot have this name, or empty."""
-    if not _NAME.fullmatch(name):
-        return "a voice's name has 1 to 40 letters, digits, - and _ of ASCII, and begins with a letter or digit"
-    if name.lower() in VOICES:
-        return f"there is a voice {name.lower()} already"
-    return ""
+        return cls(voices, faults, tuple(left_out))
 
 
 def _voice(name: str, path: Path) -> Voice:

@@ -1,19 +1,21 @@
 """The arguments of the command; the process of each model gets them too."""
 
 import argparse
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.export_models import plan, space
-from scripts.export_models.added import AddedVoices
+from scripts.export_models.added import AddedVoices, speakers
 
 _PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
 
 
 def parse(arguments: Sequence[str]) -> argparse.Namespace:
-    """The options, with what is in the folder of added voices. ``whole`` is whether all models are exported.
+    """The options, with the ``added`` voices of Piper and the ``speakers`` of Kokoro. ``whole`` is whether all models
+    are exported.
 
-    Raises ``SourceError`` if that folder does not exist.
+    Raises ``SourceError`` if a folder does not exist, or the settings file has a voice that cannot be.
     """
     parser = argparse.ArgumentParser(
         prog="python -m scripts.export_models", description="Export models into the Triton model repository."
@@ -30,8 +32,9 @@ def parse(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--check", action="store_true", help="only say whether the source has what an export needs")
     parser.add_argument("--stale", action="store_true", help="only say by the exit code 1 that a model is out of date")
     options = parser.parse_args(arguments)
-    options.added = AddedVoices.of(options.voices)
-    known = [*plan.MODELS, *options.added.models]
+    options.speakers = speakers(options.source, os.environ)
+    options.added = AddedVoices.of(options.voices, options.speakers)
+    known = [*plan.models_of(options.speakers), *options.added.models]
     if unknown := set(options.models) - set(known):
         parser.error(f"argument --only: there is no {min(unknown)!r}; there are {', '.join(known)}")
     options.whole = not options.models

@@ -3,11 +3,13 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from frontend.catalogue.kokoro import Speaker
 from frontend.catalogue.models import Served
-from frontend.catalogue.voices import TRITON_PREFIX
+from frontend.catalogue.voices import KOKORO, TRITON_PREFIX
 from scripts.export_models.checkpoints import (
     ADDED_VOICES,
     EMBEDDER,
+    KOKORO_82M,
     RERANKER,
     VOICE_FILES,
     VOICES,
@@ -19,6 +21,7 @@ from scripts.export_models.checkpoints import (
     voice_files,
 )
 
+# The models of the contract, and that of Kokoro's voices, which speaks some of them in the demo.
 CHECKPOINTS = {
     "m3_embedder": EMBEDDER,
     "m3_reranker": RERANKER,
@@ -27,6 +30,7 @@ CHECKPOINTS = {
     **{f"{TRITON_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
 }
 MODELS = tuple(CHECKPOINTS)
+ALL_MODELS = (*MODELS, KOKORO)
 # Raise it with each change of what an export writes, so that the next start exports again: with changes of the code
 # here, of the calibration texts, of the demo's voices, and of the libraries that write files.
 EXPORT_VERSION = 3
@@ -40,13 +44,19 @@ STALE = 1
 TEXT_MEMORY = 8_000_000_000
 # On one processor, a rough estimate: per checkpoint, and per GB of its weights.
 _BASE_SECONDS = 20.0
-_SECONDS_PER_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0}
+_SECONDS_PER_GB = {"text": 300.0, "whisper": 500.0, "voices": 60.0, "kokoro": 300.0}
 
 
 def check_catalogue() -> None:
     """Raise ``SourceError`` if the models here are not those of the catalogue."""
     if differing := set(MODELS) ^ set(Served.of().triton_models):
         raise SourceError(f"frontend/catalogue and scripts/export_models differ: {', '.join(sorted(differing))}")
+
+
+def models_of(speakers: Sequence[Speaker]) -> tuple[str, ...]:
+    """The models to export: those of the contract, with Kokoro's for the voices of the ``speakers``."""
+    spoken = {f"{TRITON_PREFIX}{speaker.voice.name}" for speaker in speakers}
+    return (*(model for model in MODELS if model not in spoken), *([KOKORO] if speakers else ()))
 
 
 def voice_of(model: str) -> str:
@@ -56,7 +66,7 @@ def voice_of(model: str) -> str:
 
 def checkpoint_of(model: str) -> Checkpoint:
     """The checkpoint of a model, which is the folder of added voices for a model that the catalogue does not have."""
-    return CHECKPOINTS.get(model, ADDED_VOICES)
+    return KOKORO_82M if model == KOKORO else CHECKPOINTS.get(model, ADDED_VOICES)
 
 
 def version_of(model: str) -> int:

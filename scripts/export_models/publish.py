@@ -21,7 +21,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from scripts.export_models import stamp
-from scripts.export_models.plan import MODELS, SOME_FAILED
+from scripts.export_models.plan import ALL_MODELS, SOME_FAILED
 
 # Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
 _IDENTIFYING = (".py", ".pbtxt", "exported.json")
@@ -98,7 +98,7 @@ def replace_code(code: Path, repository: Path) -> None:
     """
     added = stamp.added(repository)
     for model in repository.iterdir():
-        if model.name not in MODELS and model.name not in added:
+        if model.name not in ALL_MODELS and model.name not in added:
             shutil.rmtree(model)
     for path in _files_of_code(code):
         target = repository / path
@@ -116,7 +116,7 @@ def _is_generated(path: Path) -> bool:
 
 def _files_of_code(code: Path) -> list[Path]:
     """A checkout may also have configurations of added voices, which are not its own."""
-    return [path for path in _files(code) if path.parts[0] in MODELS]
+    return [path for path in _files(code) if path.parts[0] in ALL_MODELS]
 
 
 def _files(folder: Path) -> list[Path]:

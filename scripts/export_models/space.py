@@ -7,7 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import ADDED_VOICES, Checkpoint, SourceError, bytes_in, in_words
+from scripts.export_models.checkpoints import (
+    ADDED_VOICES,
+    KOKORO_82M,
+    Checkpoint,
+    SourceError,
+    bytes_in,
+    in_words,
+)
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.sources import Source
 
@@ -16,9 +23,9 @@ WORK = Path("build/export")
 # A file in that folder: each step of each model, the output of libraries, and the results of the checks.
 LOG = "export.log"
 # Written bytes per byte of a checkpoint's weights, with what OpenVINO compiles; all real models wrote 11.3 GB for 9.6.
-_WRITTEN = {"text": 1.0, "whisper": 1.5, "voices": 1.0}
+_WRITTEN = {"text": 1.0, "whisper": 1.5, "voices": 1.0, "kokoro": 4.6}
 # Scratch bytes per byte of weights: a Whisper's decoder in float32 while it is converted.
-_SCRATCH = {"text": 0.0, "whisper": 1.2, "voices": 0.0}
+_SCRATCH = {"text": 0.0, "whisper": 1.2, "voices": 0.0, "kokoro": 0.0}
 
 
 @dataclass(frozen=True)
@@ -34,16 +41,18 @@ class Need:
 
 
 def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
-    """The bytes of the weights of each checkpoint; for the demo, the bytes to download. ``name`` is the source's."""
+    """The bytes of the weights of each checkpoint, or of an export of the demo's. ``name`` is the source's."""
     found = {}
     for checkpoint in plan.checkpoints_of(models):
         found[checkpoint] = checkpoint.size
+        if checkpoint is KOKORO_82M:
+            continue
         if name == "folder" or checkpoint is ADDED_VOICES:
             folder = source.fetch(checkpoint)
             files = [plan.weights_of(model, folder) for model in models if plan.checkpoint_of(model) == checkpoint]
             found[checkpoint] = sum(path.stat().st_size for paths in files for path in paths)
         elif name == "demo":
-            found[checkpoint] = PUBLISHED[checkpoint.kind].download
+            found[checkpoint] = PUBLISHED[checkpoint.kind].size
     return found
 
 
@@ -61,15 +70,12 @@ def needs(name: str, sizes: Mapping[Checkpoint, int], work: Path, repository: Pa
 
 
 def _downloads(name: str, sizes: Mapping[Checkpoint, int], work: Path) -> int:
-    """Bytes still to be written; the demo's packages are unpacked, which takes their size again."""
-    if name == "demo":
-        kinds = {checkpoint.kind for checkpoint in sizes if checkpoint is not ADDED_VOICES}
-        missing = [PUBLISHED[kind] for kind in kinds if not PUBLISHED[kind].lies_in(work / "demo" / kind)]
-        return sum(2 * published.download for published in missing)
-    if name == "hub":
-        hub = {each: size for each, size in sizes.items() if each is not ADDED_VOICES}
-        return sum(max(0, size - bytes_in(work / "hub" / each.repository)) for each, size in hub.items())
-    return 0
+    """Bytes still to be written; packages stay until the model is made of their files, each of about their size."""
+    packed = {each.kind for each in sizes if each is KOKORO_82M or (name == "demo" and each is not ADDED_VOICES)}
+    missing = [PUBLISHED[kind] for kind in packed if not PUBLISHED[kind].lies_in(work / "demo" / kind)]
+    hub = {each: size for each, size in sizes.items() if each not in (ADDED_VOICES, KOKORO_82M) and name == "hub"}
+    left = [max(0, size - bytes_in(work / "hub" / each.repository)) for each, size in hub.items()]
+    return sum(3 * published.download for published in missing) + sum(left)
 
 
 def check(needs: Sequence[Need]) -> None:

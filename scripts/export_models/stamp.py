@@ -5,14 +5,16 @@ A stamp identifies a checkpoint by its commit or the content of its files; where
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from frontend.catalogue.voices import TRITON_PREFIX
+from frontend.catalogue.kokoro import Speaker
+from frontend.catalogue.voices import KOKORO, TRITON_PREFIX
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import ADDED_VOICES
-from scripts.export_models.demo.published import PUBLISHED, REAL_VOICE
+from scripts.export_models.checkpoints import ADDED_VOICES, KOKORO_82M
+from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.kokoro.styles import local_file
 from scripts.export_models.precisions import text_precisions
 from scripts.export_models.sources import Source
 
@@ -27,7 +29,8 @@ class Stamp:
 
     ``source`` is demo, hub or folder, or voices for an added voice. ``way`` is how it was exported, ``skipped`` has
     the ways that failed with the reasons, ``not_checked`` the checks that were not made. If no way worked, ``failed``
-    has the reason.
+    has the reason. ``voices`` are those that the model speaks, if it speaks several; ``without`` has the reason for
+    each other one.
     """
 
     checkpoint: str = ""
@@ -38,6 +41,8 @@ class Stamp:
     skipped: list[str] = field(default_factory=list)
     not_checked: list[str] = field(default_factory=list)
     failed: str = ""
+    voices: list[dict[str, str]] = field(default_factory=list)
+    without: list[str] = field(default_factory=list)
 
     def of_the_same(self, other: "Stamp") -> bool:
         """Whether both have the same checkpoint, precision and version."""
@@ -67,13 +72,47 @@ class Digests:
         return self._known[name][1]
 
 
-def wanted(model: str, source: Source, name: str, precision: str, digests: Digests) -> Stamp:
+def wanted(
+    model: str, source: Source, name: str, precision: str, digests: Digests, speakers: Sequence[Speaker] = ()
+) -> Stamp:
     """The stamp that an export of ``model`` will have, from the source of that ``name``."""
     checkpoint = plan.checkpoint_of(model)
+    if checkpoint is KOKORO_82M:
+        return Stamp(_kokoro(speakers, digests), "", plan.version_of(model), voices=_voices(speakers))
     # For auto, the choice for this processor counts.
     precisions = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[checkpoint.kind]
     name = ADDED if checkpoint is ADDED_VOICES else name
     return Stamp(_checkpoint(model, source, name, digests), precisions, plan.version_of(model), name)
+
+
+def failed(model: str, reason: str, source: str, speakers: Sequence[Speaker] = ()) -> Stamp:
+    """The stamp of a ``model`` that cannot be exported. Kokoro's has no source, because all have the same."""
+    if model == KOKORO:
+        return Stamp(failed=reason, voices=_voices(speakers))
+    return Stamp(source=source, failed=reason)
+
+
+def without(made: Stamp, reasons: Mapping[str, str]) -> Stamp:
+    """The stamp of a model that lacks voices for these reasons. It has no checkpoint, so that the next export tries."""
+    voices = [voice for voice in made.voices if voice["name"] not in reasons]
+    return replace(
+        made, checkpoint="", voices=voices, without=[f"{name}: {reason}" for name, reason in reasons.items()]
+    )
+
+
+def _voices(speakers: Sequence[Speaker]) -> list[dict[str, str]]:
+    voices = [speaker.voice for speaker in speakers]
+    return [{"name": voice.name, "language": voice.language, "gender": voice.gender} for voice in voices]
+
+
+def _kokoro(speakers: Sequence[Speaker], digests: Digests) -> str:
+    """A digest of the graph's file and of each voice with its style; a style of the hub is pinned."""
+    files = dict(PUBLISHED["kokoro"].sha256)
+    for each in speakers:
+        path = local_file(each)
+        style = digests.of(path) if path else KOKORO_82M.revision
+        files[f"{each.voice.name} {each.style} {each.espeak_voice}"] = style
+    return _digest(files)
 
 
 def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
@@ -84,8 +123,7 @@ def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
     if name in ("folder", ADDED):
         folder = source.fetch(checkpoint)
         return _digest({str(path.relative_to(folder)): digests.of(path) for path in plan.weights_of(model, folder)})
-    built = plan.voice_of(model) not in ("", REAL_VOICE)
-    return "built here" if built else _digest(PUBLISHED[checkpoint.kind].sha256)
+    return _digest(PUBLISHED[checkpoint.kind].sha256)
 
 
 def _digest(files: Mapping[str, str]) -> str:

@@ -16,6 +16,7 @@ from dataclasses import replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 
+from frontend.catalogue.voices import KOKORO
 from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import SourceError, voice_files
 from scripts.export_models.options import parse
@@ -53,6 +54,11 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
 
         added = options.added.voices.get(model)
         return voices.ways(model, voice_files(folder, voice)[0], target, progress, added)
+    if model == KOKORO:
+        from scripts.export_models.kokoro import export as kokoro
+
+        styles, options.without = sources.styles(options.speakers, options.work, progress)
+        return kokoro.ways(model, folder, target / "1", styles, progress)
     if plan.checkpoint_of(model).kind == "whisper":
         from scripts.export_models.whisper import export as whisper
 
@@ -76,11 +82,13 @@ def main(arguments: list[str]) -> None:
         reason, kind = str(error).strip().partition("\n")[0], type(error).__name__
         if not isinstance(error, SourceError):
             reason = f"{kind}: {reason}" if reason else kind
-        made = Stamp(source=stamped.source, failed=reason)
+        made = stamp.failed(model, reason, stamped.source, options.speakers)
     else:
         print(table(exported.checks), f"{model} is exported in {exported.way}", *exported.skipped, sep="\n")
         not_checked = [check.what for check in exported.checks if check.difference is None]
         made = replace(stamped, way=exported.way, skipped=exported.skipped, not_checked=not_checked)
+        if without := getattr(options, "without", {}):
+            made = stamp.without(made, without)
     stamp.write(options.repository, model, made)
 
 

@@ -16,6 +16,7 @@ import sys
 
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import SettingsError
+from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import SOME_FAILED
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
@@ -23,7 +24,7 @@ from scripts.run import preflight
 from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
 
 # See docs/models.md, "The demo models".
-DEMO_BOUNDS = "The demo's Whisper is base, in 99 languages; its voice ryan is natural, the others speak like robots."
+DEMO_BOUNDS = "The demo's models are small: Whisper is base, and the German voice has a Spanish accent."
 
 
 def _export(choice: preflight.Choice) -> None:
@@ -63,7 +64,7 @@ def main() -> int:
         die_with_parent()
     try:
         return _run(preflight.Choice("run", **given))
-    except (PreflightError, SettingsError, OSError) as error:
+    except (PreflightError, SettingsError, SourceError, OSError) as error:
         print(error, file=sys.stderr)
         return 2
     except subprocess.CalledProcessError:

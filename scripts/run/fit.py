@@ -16,12 +16,12 @@ import argparse
 import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from frontend.catalogue.exports import read_export
-from frontend.catalogue.voices import VOICES, added_voices
+from frontend.catalogue.exports import is_exported
+from frontend.catalogue.voices import KOKORO, VOICES, Voice, exported_voices
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
 
@@ -33,8 +33,12 @@ _GB = 10**9
 _MOST_THREADS = 16
 _MOST_VOICES = 8
 _MOST_WHISPERS = 4
-# Bytes of memory of one more instance of both real Whispers, and of a real voice.
+# The most threads that speed up an utterance of Kokoro much.
+_KOKORO_THREADS = 4
+_MOST_KOKOROS = 4
+# Bytes of memory of one more instance of both real Whispers, of Kokoro, and of a real voice.
 _WHISPERS_BYTES = 5 * _GB
+_KOKORO_BYTES = 1 * _GB
 _VOICE_BYTES = 1.4 * _GB / len(VOICES)
 # Bytes of a GPU that holds all models and both real Whispers once more: 5 GB of weights and 12 GB at work.
 _TWO_WHISPERS_GPU_BYTES = 64 * _GB
@@ -48,6 +52,7 @@ _INSTANCES = r"(instance_group \[ { count: )\d+( )"
 class Fit:
     """``threads`` per run of a text model or Whisper, instances of Whispers and voices, and the frontend's workers.
 
+    ``kokoros`` are instances of Kokoro, each with up to four threads; ``voices`` are instances of each voice of Piper.
     ``gpu_whispers`` are instances of each Whisper on each GPU.
     """
 
@@ -56,6 +61,7 @@ class Fit:
     whispers: int
     gpu_whispers: int
     voices: int
+    kokoros: int
     audio_workers: int
     text_workers: int
     frontend_threads: int
@@ -71,7 +77,7 @@ class Fit:
     ) -> "Fit":
         """Fit to a number of processors, some of which are left to the frontend, and bytes of memory.
 
-        ``cores`` (default: all processors) bounds the threads of one run; ``spoken`` is the number of voices.
+        ``cores`` (default: all processors) bounds the threads of one run; ``spoken`` is the number of voices of Piper.
         """
         ours = processors if processors <= 2 else processors - processors // 4
         threads = min(ours, _MOST_THREADS, cores or processors)
@@ -83,6 +89,7 @@ class Fit:
             whispers=_within(1, ours // _MOST_THREADS, _MOST_WHISPERS, 1 + int(spare / _WHISPERS_BYTES)),
             gpu_whispers=2 if gpu_memory >= _TWO_WHISPERS_GPU_BYTES else 1,
             voices=_within(min(processors, 2), processors // 2, _MOST_VOICES, int(spare / (_VOICE_BYTES * spoken))),
+            kokoros=_within(1, ours // _KOKORO_THREADS, _MOST_KOKOROS, int(spare / _KOKORO_BYTES)),
             audio_workers=_within(2, processors // 2, 16),
             text_workers=_within(2, processors // 4, 8),
             frontend_threads=_within(2, processors // 4, 16),
@@ -100,8 +107,9 @@ class Fit:
         on_gpu = f" ({self.gpu_whispers} on a GPU)" if self.gpu_whispers > 1 else ""
         return (
             f"{self.processors} processors: {self.threads} threads a text or Whisper run, {self.whispers} of each "
-            f"Whisper{on_gpu}, {self.voices} of each voice, {self.audio_workers} audio workers, "
-            f"{self.text_workers} text workers, {self.frontend_threads} threads in the frontend"
+            f"Whisper{on_gpu}, {self.voices} of each voice, {self.kokoros} of Kokoro, "
+            f"{self.audio_workers} audio workers, {self.text_workers} text workers, "
+            f"{self.frontend_threads} threads in the frontend"
         )
 
     def write(self, repository: Path) -> None:
@@ -118,11 +126,11 @@ class Fit:
     def link(self, repository: Path, folder: Path) -> None:
         """Fill ``folder`` with links to the models of ``repository``, and with configurations that fit.
 
-        A model that could not be exported is left out, so that Triton starts with the others.
+        A model that is not exported is left out, so that Triton starts with the others.
         """
         shutil.rmtree(folder, ignore_errors=True)
         for committed in sorted(repository.glob("*/config.pbtxt")):
-            if read_export(repository, committed.parent.name).failed:
+            if not is_exported(repository, committed.parent.name):
                 continue
             model = folder / committed.parent.name
             (model / "configs").mkdir(parents=True)
@@ -145,6 +153,9 @@ class Fit:
     def _fitted(self, model: str, text: str) -> str:
         if model.startswith("piper_"):
             return _replaced(text, _INSTANCES, self.voices)
+        if model == KOKORO:
+            fitted = _replaced(text, _THREADS, min(self.threads, _KOKORO_THREADS))
+            return _replaced(fitted, _INSTANCES, self.kokoros)
         fitted = _replaced(text, _THREADS, self.threads)
         return _replaced(fitted, _INSTANCES, self.whispers) if model.startswith("whisper_") else fitted
 
@@ -160,7 +171,7 @@ def _replaced(text: str, pattern: str, value: int) -> str:
     return fitted
 
 
-def of_this_machine(environ: Mapping[str, str], added: int = 0) -> Fit:
+def of_this_machine(environ: Mapping[str, str], added: Sequence[Voice] = ()) -> Fit:
     """Fit to what this process may use, with ``added`` voices. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
@@ -168,7 +179,7 @@ def of_this_machine(environ: Mapping[str, str], added: int = 0) -> Fit:
     ours = environ.get("PROCESSORS", "")
     if not (ours or "0").isdecimal():
         raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
-    spoken = len(VOICES) + added
+    spoken = len(VOICES) + sum(not voice.of_kokoro for voice in added)
     fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
     known = {each.name for each in fields(fitted)} - {"processors"}
     overrides: dict[str, int] = {}
@@ -186,7 +197,7 @@ def main() -> None:
     parser.add_argument("--into", type=Path, help="a folder for links and configurations, instead of the repository")
     options = parser.parse_args()
     try:
-        fit = of_this_machine(os.environ, len(added_voices(options.repository)))
+        fit = of_this_machine(os.environ, exported_voices(options.repository))
     except PreflightError as error:
         parser.error(str(error))
     if options.into:

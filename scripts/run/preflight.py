@@ -19,11 +19,13 @@ import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
 
+from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker
+from frontend.catalogue.voices import Voice
 from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
-from scripts.export_models.added import AddedVoices
+from scripts.export_models.added import AddedVoices, speakers
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.plan import MODELS
+from scripts.export_models.plan import MODELS, models_of
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.space import Need
 from scripts.local_triton import checks
@@ -36,7 +38,7 @@ _SOURCES = ("demo", "hub", "folder")
 _VENV = Path(".venv")
 _PACKAGES = Need(_VENV, 3.5 * _GB, "packages and what their installer keeps")
 # Memory in bytes to export and run a choice of models.
-_MEMORY = {"demo": 3 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
+_MEMORY = {"demo": 5 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
 # Duration on two cores.
 _MINUTES = {_PACKAGES.what: ", 1 to 5 minutes"}
 _DEMO_MINUTES = {"exports": ", made here in 2 to 5 minutes"}
@@ -60,7 +62,17 @@ class Choice:
     @property
     def added(self) -> AddedVoices:
         """The added voices; raises ``SourceError`` if their folder does not exist."""
-        return AddedVoices.of(Path(self.voices_folder) if self.voices_folder else None)
+        return AddedVoices.of(Path(self.voices_folder) if self.voices_folder else None, self.speakers)
+
+    @property
+    def speakers(self) -> tuple[Speaker, ...]:
+        """The voices of Kokoro; raises ``SourceError`` for one of the settings file that cannot be."""
+        return speakers(self.models, os.environ)
+
+    @property
+    def own_voices(self) -> list[Voice]:
+        """The voices that the catalogue does not describe."""
+        return [*(speaker.voice for speaker in self.speakers), *self.added.voices.values()]
 
     @property
     def is_verified(self) -> bool:
@@ -78,7 +90,9 @@ class Choice:
         folder = f" FOLDER={self.folder}" if self.folder else ""
         strict = f" STRICT={self.strict}" if self.strict else ""
         voices = f" VOICES_FOLDER={self.voices_folder}" if self.voices_folder else ""
-        return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}{voices}"
+        named = ",".join(f"{each.voice.name}:{each.style}" for each in self.speakers if each not in DEMO_SPEAKERS)
+        own = f" [voices] {named}" if named else ""
+        return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}{voices}{own}"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -116,12 +130,16 @@ def check(choice: Choice) -> list[str]:
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
         faults = check_source(_source(choice))
+    try:
+        choice.speakers  # noqa: B018 - it raises
+    except SourceError as error:
+        raise PreflightError(str(error)) from None
     if choice.voices_folder:
         faults += faults_of_voices(choice)
     check_python()
     check_machine(choice)
-    if choice.models == "hub" and missing(choice):
-        faults = check_source(_source(choice))
+    if choice.models == "hub" and not set(missing(choice)).isdisjoint(MODELS):
+        faults += check_source(_source(choice))
     return faults
 
 
@@ -169,7 +187,7 @@ def check_python() -> None:
 def missing(choice: Choice) -> list[str]:
     """The models of the choice that are not exported yet."""
     voices = stamp.missing(state.REPOSITORY, choice.added.voices, stamp.ADDED)
-    return [*stamp.missing(state.REPOSITORY, MODELS, choice.models), *voices]
+    return [*stamp.missing(state.REPOSITORY, models_of(choice.speakers), choice.models), *voices]
 
 
 def check_machine(choice: Choice) -> None:

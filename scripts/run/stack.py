@@ -17,7 +17,7 @@ from frontend.access.jwt import Tokens
 from frontend.access.registry import Registry
 from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import SPEECH
-from frontend.catalogue.voices import Voice, added_voices
+from frontend.catalogue.voices import Voice, exported_voices
 from frontend.commands.database import with_registry
 from frontend.config.proxies import no_proxy
 from frontend.config.reading import FROM_FILE, PREFIX, read
@@ -56,8 +56,8 @@ class Stack:
         added: Sequence[Voice] | None = None,
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        added = added_voices(repository) if added is None else added
-        self.fit = fit.of_this_machine(environ, len(added))
+        added = exported_voices(repository) if added is None else added
+        self.fit = fit.of_this_machine(environ, added)
         own = {f"{PREFIX}MODEL_REPOSITORY": str(repository)}
         self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)}) | own
         self._settings = Settings.from_env(self._environ, added)

@@ -135,7 +135,7 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str) -> N
     await tab.goto(f"{url}/")
     await expect(tab.locator("#state")).to_have_text("Not ready: required models are not ready")
     await expect(row).to_contain_text("away: no Triton answers for it")
-    await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("(piper_amy)")
+    await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("(kokoro)")
     # As if health were on the admin port.
     await tab.route("**/health/ready", lambda route: route.fulfill(status=404, json={}))
     await tab.goto(f"{url}/")
@@ -144,20 +144,19 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str) -> N
     await tab.unroute_all()
 
 
-_OTHERS = ("paola", "riccardo", "ryan", "thorsten", "siwis")
 _AWAY = {
     "status": "not ready",
     "reason": "required models are not ready",
-    "models": {"m3_embedder": "away", "piper_amy": "loading", **{f"piper_{name}": "ready" for name in _OTHERS}},
+    "models": {"m3_embedder": "away", "kokoro": "loading", "piper_ryan": "ready"},
 }
 
 
 @pytest.mark.parametrize("path", ["/", "/playground"])
 async def test_what_the_demos_models_can_do_is_shown_for_the_demo_alone(tab: Page, url: str, path: str) -> None:
     await tab.goto(f"{url}{path}")
-    await expect(tab.locator("#bounds")).to_contain_text("Whisper base understands people in 99 languages")
+    await expect(tab.locator("#bounds")).to_contain_text("thorsten speaks German with the accent of Spanish")
     offer = await (await tab.request.get(f"{url}/offer.json")).json()
-    await tab.route("**/offer.json", lambda route: route.fulfill(json={**offer, "robots": []}))
+    await tab.route("**/offer.json", lambda route: route.fulfill(json={**offer, "accents": {}}))
     await tab.goto(f"{url}{path}")
     await expect(tab.locator("#voices")).to_contain_text("amy")
     assert await tab.locator("#bounds").inner_text() == ""
@@ -169,7 +168,7 @@ async def test_the_start_page_says_how_each_model_was_exported_and_what_was_skip
     await tab.goto(f"{url}/")
     await expect(tab.get_by_role("row", name="tts-1-hd")).to_contain_text("rewritten")
     await expect(tab.locator("#skipped")).to_be_hidden()
-    offer["exports"]["piper_amy"] = {"way": "original", "skipped": ["rewritten: 3 of 9 convolutions"]}
+    offer["exports"]["piper_ryan"] = {"way": "original", "skipped": ["rewritten: 3 of 9 convolutions"]}
     offer["exports"]["m3_embedder"] = {"way": "fp32", "skipped": ["int8: 0.3, over 0.2", f"bf16: {MARKUP}"]}
     offer["exports"]["m3_reranker"] = {"way": "", "skipped": []}
     await tab.route("**/offer.json", lambda route: route.fulfill(json=offer))
@@ -178,7 +177,7 @@ async def test_the_start_page_says_how_each_model_was_exported_and_what_was_skip
     await expect(tab.get_by_role("row", name="rerank-v2-m3")).to_contain_text("not known")
     await expect(tab.locator("#skipped li")).to_have_text(
         [
-            "piper_amy is exported as original. Skipped rewritten: 3 of 9 convolutions",
+            "piper_ryan is exported as original. Skipped rewritten: 3 of 9 convolutions",
             f"m3_embedder is exported as fp32. Skipped int8: 0.3, over 0.2; skipped bf16: {MARKUP}",
         ]
     )

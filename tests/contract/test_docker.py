@@ -16,7 +16,7 @@ from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from scripts.export_models.checkpoints import VOICES
 from scripts.local_triton.settings import arguments
-from tests.checkpoint_voices import demo_voices
+from tests import small_voices
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
@@ -200,13 +200,17 @@ def test_both_sides_of_triton_pin_the_same_numpy() -> None:
 def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_changes(tmp_path: Path) -> None:
     """The content of the export image in a clean folder."""
     app, models = tmp_path / "app", tmp_path / "models"
-    ignored = shutil.ignore_patterns("*.onnx", "whisper", "tokenizer.json", "exported.json", "__pycache__")
+    weights = ("*.onnx", "*.data", "*.bin", "*.compiled", "whisper")
+    ignored = shutil.ignore_patterns(*weights, "tokenizer.json", "exported.json", "__pycache__")
     shutil.copytree(ROOT / "model_repository", app / "model_repository", ignore=ignored, symlinks=True)
     shutil.copytree(ROOT / "scripts", app / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / "frontend" / "catalogue", app / "frontend" / "catalogue")
+    (app / "frontend" / "text").mkdir()
+    for name in ("__init__", "alphabets", "kokoro"):
+        shutil.copy(ROOT / "frontend" / "text" / f"{name}.py", app / "frontend" / "text")
     shutil.copy(ROOT / "frontend" / "__init__.py", app / "frontend")
     environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)}
-    demo_voices(tmp_path / "checkpoints" / VOICES.repository)
+    small_voices.write_six(tmp_path / "checkpoints" / VOICES.repository)
     entry = re.findall(
         r'^ENTRYPOINT \["python", (.+)\]$', (ROOT / "docker/export.Dockerfile").read_text(), re.MULTILINE
     )

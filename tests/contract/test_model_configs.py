@@ -9,10 +9,9 @@ from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
 from frontend.catalogue.models import MODELS, Served
-from frontend.catalogue.voices import TRITON_PREFIX, VOICES
+from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES
 from frontend.operations.embeddings import pipeline as embeddings
 from frontend.operations.rerank import pipeline as rerank
-from frontend.operations.speech import pipeline as speech
 from frontend.operations.transcription import pipeline as transcription
 from frontend.operations.transcription.abilities import TRANSLATE
 from frontend.text import tokens
@@ -50,7 +49,8 @@ def test_a_config_is_explicit_plain_and_holds_for_any_gpu(path: Path) -> None:
 
 def test_every_model_has_a_folder_but_voices_which_the_export_makes() -> None:
     folders = {path.parent.name for path in REPOSITORY.glob("*/config.pbtxt")}
-    assert set(TRITON_MODELS) - {f"{TRITON_PREFIX}{voice}" for voice in VOICES} <= folders <= set(TRITON_MODELS)
+    voices = {f"{TRITON_PREFIX}{voice}" for voice in VOICES}
+    assert set(TRITON_MODELS) - voices <= folders <= {*TRITON_MODELS, KOKORO}
 
 
 @pytest.mark.parametrize(("name", "output"), [(TEXT["embeddings"], embeddings.OUTPUT), (TEXT["rerank"], rerank.OUTPUT)])
@@ -71,8 +71,8 @@ def test_whisper_takes_what_the_pipeline_says(name: str) -> None:
 @pytest.mark.parametrize("name", PIPER)
 def test_a_voice_takes_and_gives_what_the_pipeline_says(name: str) -> None:
     config = _config(name)
-    assert tuple(tensor.name for tensor in config.input) == speech.INPUTS
-    assert [tensor.name for tensor in config.output] == [speech.OUTPUT]
+    assert [tensor.name for tensor in config.input] == ["input", "input_lengths", "scales"]
+    assert [tensor.name for tensor in config.output] == ["output"]
 
 
 @pytest.mark.parametrize("names", [("whisper_turbo", "whisper_large_v3"), TEXT.values()], ids=str)

@@ -19,7 +19,7 @@ APART = pytest.mark.asyncio(loop_scope="function")
 contract_only = partial(pytest.param, marks=pytest.mark.contract_only)
 # Whole requests as bytes.
 EMBEDDED = post(EMBED, b'{"input": "a"}')
-SPOKEN = post(SPEAK, b'{"input": "Hello there.", "voice": "amy"}')
+SPOKEN = post(SPEAK, b'{"input": "Hello there.", "voice": "ryan"}')
 LONG = np.ones((1, 1, 1, 22_050 * 420), np.float32)
 
 

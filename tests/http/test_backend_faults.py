@@ -26,12 +26,12 @@ async def _call(client: Client, mobile: dict[str, str], operation: str) -> Any:
     if operation == "transcribe":
         return await client.post("/api/v1/audio/transcribe", data={"audio": io.BytesIO(WAV)}, headers=mobile)
     if operation == "synthesize":
-        body: dict[str, Any] = {"text": "Hello.", "voice": "amy"}
+        body: dict[str, Any] = {"text": "Hello.", "voice": "ryan"}
         return await client.post("/api/v1/audio/synthesize", json=body, headers=mobile)
     bodies: dict[str, dict[str, Any]] = {
         "embeddings": {"input": ["a", "b"]},
         "rerank": {"query": "q", "documents": ["a", "b"]},
-        "speech": {"input": "Hello.", "voice": "amy"},
+        "speech": {"input": "Hello.", "voice": "ryan"},
     }
     path = "/v1/audio/speech" if operation == "speech" else f"/v1/{operation}"
     return await client.post(path, json=bodies[operation])

@@ -76,8 +76,8 @@ async def test_texts_are_embedded(api: Questions) -> None:
 
 async def test_scores_come_back_in_the_order_of_the_documents(api: Questions) -> None:
     scores, tokens = await api.rerank("a", ["a much longer document", "b"])
-    assert scores == [pytest.approx(1 / 8, abs=1e-6), pytest.approx(1 / 5, abs=1e-6)]
-    assert tokens == 13
+    assert scores == [pytest.approx(1 / 9, abs=1e-6), pytest.approx(1 / 6, abs=1e-6)]
+    assert tokens == 15
 
 
 async def test_speech_is_heard_with_its_words(api: Questions) -> None:
@@ -164,7 +164,7 @@ async def test_an_address_without_a_server_is_an_error() -> None:
 async def test_answers_are_recorded_without_facts_that_do_not_hold(api: Questions) -> None:
     recorded = await record(api, QUESTIONS, "fp32")
     (answers,) = recorded.recordings
-    assert answers.tokens == [4, 6]
+    assert answers.tokens == [4, 5]
     assert len(answers.heard["stt-1"]) == 1
     assert answers.spoken.keys() == {"amy", "ryan"}
     # Nothing that was asked of its numbers and words is true of the fake.

@@ -17,7 +17,6 @@ from frontend.config.settings import Settings
 from frontend.http.runner import Runner
 from frontend.operations.speech import pipeline
 from scripts.export_models import stamp
-from scripts.export_models.demo.published import REAL_VOICE
 from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton
@@ -44,7 +43,7 @@ async def test_the_triton_models_of_the_offer_are_those_of_readiness(client: Cli
 
 
 @pytest.mark.settings(
-    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)}, models="tts-1", voices="amy,siwis"
+    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)}, models="tts-1", voices="amy,ryan"
 )
 async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(client: Client) -> None:
     offer = await _offer(client)
@@ -52,11 +51,11 @@ async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(
         {
             "id": "tts-1",
             "operation": "speech",
-            "triton_models": ["piper_amy", "piper_siwis"],
+            "triton_models": ["kokoro", "piper_ryan"],
             "price": {"chf": "7.50", "unit": "million_characters", "size": 1_000_000},
         }
     ]
-    assert [voice["name"] for voice in offer["voices"]] == ["amy", "siwis"]
+    assert [voice["name"] for voice in offer["voices"]] == ["amy", "ryan"]
 
 
 async def test_the_offer_and_the_metrics_say_how_each_model_was_exported(settings: Settings, tmp_path: Path) -> None:
@@ -79,9 +78,8 @@ async def test_the_offer_and_the_metrics_say_how_each_model_was_exported(setting
     assert 'quartet_model_export_info{model="m3_reranker",skipped="",way=""}' not in text
 
 
-async def test_the_offer_says_which_voices_sound_like_robots(client: Client) -> None:
-    offer = await _offer(client)
-    assert {voice["name"] for voice in offer["voices"]} - set(offer["robots"]) == {REAL_VOICE}
+async def test_the_offer_says_which_voices_have_an_accent(client: Client) -> None:
+    assert (await _offer(client))["accents"] == {"thorsten": "es"}
 
 
 @pytest.fixture

@@ -49,7 +49,7 @@ async def test_an_empty_document_is_scored(client: Client) -> None:
 
 
 async def test_usage_counts_the_tokens_of_all_pairs(client: Client) -> None:
-    assert (await _post(client, documents=["a", "a b"]))["usage"] == {"total_tokens": 11}
+    assert (await _post(client, documents=["a", "a b"]))["usage"] == {"total_tokens": 13}
 
 
 @pytest.mark.parametrize(

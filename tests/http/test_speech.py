@@ -2,9 +2,10 @@ import io
 import wave
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.conftest import Client
+from tests.conftest import ROOT, Client
 from tests.fakes import FakeTriton
 from tests.http.calls import SPEAK, contract_only, refusal
 from tests.speech import decoded
@@ -20,7 +21,7 @@ async def test_wav_is_the_default(client: Client) -> None:
     response = await _post(client)
     assert response.headers["Content-Type"] == "audio/wav"
     with wave.open(io.BytesIO(await response.read())) as file:
-        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 22_050)
+        assert (file.getnchannels(), file.getsampwidth(), file.getframerate()) == (1, 2, 24_000)
 
 
 async def test_mp3_has_its_type_and_can_be_decoded(client: Client) -> None:
@@ -34,12 +35,12 @@ async def test_an_answer_has_a_content_length(client: Client) -> None:
     assert int(response.headers["Content-Length"]) == len(await response.read())
 
 
-@pytest.mark.parametrize(
-    ("language", "model"), [("de", "piper_thorsten"), ("FR", "piper_siwis"), ("rm", "piper_paola")]
-)
-async def test_a_language_has_a_default_voice(client: Client, triton: FakeTriton, language: str, model: str) -> None:
+@pytest.mark.parametrize(("language", "voice"), [("de", "thorsten"), ("FR", "siwis"), ("rm", "paola")])
+async def test_a_language_has_a_default_voice(client: Client, triton: FakeTriton, language: str, voice: str) -> None:
     await _post(client, voice=None, language=language)
-    assert triton.calls[0][0] == model
+    model, inputs = triton.calls[0]
+    styles = np.load(ROOT / "model_repository" / "kokoro" / "1" / f"{voice}.npy")
+    assert (model, inputs["style"].tolist() in styles.tolist()) == ("kokoro", True)
 
 
 async def test_a_voice_wins_over_a_language(client: Client, triton: FakeTriton) -> None:

@@ -31,12 +31,12 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SETTINGS = {"extensions": "speech_streaming,speech_formats,speech_speed"}
 _ON = pytest.mark.settings(**SETTINGS)
 _TEXT = "Hello there. How are you? I am well, thanks."
-_BODY = {"input": _TEXT, "voice": "amy", "stream_format": "audio"}
+_BODY = {"input": _TEXT, "voice": "ryan", "stream_format": "audio"}
 _STREAMED = post(SPEAK, json.dumps(_BODY | {"input": "Hello there. " * 300}).encode())
 
 
 async def _post(client: Client, **body: Any) -> aiohttp.ClientResponse:
-    return await client.post(SPEAK, json={"input": _TEXT, "voice": "amy", **body})
+    return await client.post(SPEAK, json={"input": _TEXT, "voice": "ryan", **body})
 
 
 def _samples(audio: bytes, audio_format: str) -> np.ndarray[Any, Any]:
@@ -101,7 +101,7 @@ async def test_events_are_those_of_openai(client: Client) -> None:
     async with (
         openai.AsyncOpenAI(base_url=str(client.make_url("/v1")), api_key=KEY) as caller,
         caller.audio.speech.with_streaming_response.create(
-            model="tts-1", voice="amy", input=_TEXT, response_format="pcm", stream_format="sse"
+            model="tts-1", voice="ryan", input=_TEXT, response_format="pcm", stream_format="sse"
         ) as streamed,
     ):
         assert streamed.headers["Content-Type"] == "text/event-stream"
@@ -154,7 +154,7 @@ async def test_a_reader_who_waits_holds_no_slot_and_little_memory(client: Client
     async with connection(client.port) as (reader, writer):
         writer.write(_STREAMED)
         await reader.readexactly(1_000)
-        queue = client.app[DISPATCHER].queue("piper_amy")
+        queue = client.app[DISPATCHER].queue("piper_ryan")
         # The first sentence, and five ahead.
         await until(lambda: len(triton.calls) == 6 and not queue.demand)
         await asyncio.sleep(0.1)
@@ -163,7 +163,7 @@ async def test_a_reader_who_waits_holds_no_slot_and_little_memory(client: Client
 
 
 async def test_the_mobile_endpoint_has_no_extensions(client: Client, mobile: dict[str, str]) -> None:
-    body = {"text": _TEXT, "voice": "amy"}
+    body = {"text": _TEXT, "voice": "ryan"}
     for extended in ({"format": "opus"}, {"stream_format": "audio"}):
         answer = await client.post("/api/v1/audio/synthesize", json=body | extended, headers=mobile)
         assert await refusal(answer) == (400, *extended)

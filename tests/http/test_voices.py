@@ -11,7 +11,7 @@ import pytest_asyncio
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.catalogue.models import Served
-from frontend.catalogue.voices import UNKNOWN, VOICES, added_voices
+from frontend.catalogue.voices import UNKNOWN, VOICES, exported_voices
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document
 from tests.conftest import ROOT, Client, running, settings_in
@@ -24,11 +24,12 @@ LIST, SAMPLE = "/v1/audio/voices", b"RIFF, a sentence"
 
 
 def _repository(folder: Path) -> Path:
-    """The exported models, amy of an old export without a sample, and the added voice eva."""
-    for model in set(Served.of().triton_models) - {"piper_amy"}:
-        (folder / model).symlink_to(ROOT / "model_repository" / model)
-    description = ROOT / "model_repository" / "piper_amy" / "1" / "voice.json"
-    for name, more in (("amy", {}), ("eva", {"added": {"language": "es", "gender": UNKNOWN}})):
+    """The exported models, ryan of an old export without a sample, and the added voice eva."""
+    exported = ROOT / "model_repository"
+    for model in set(Served.of(added=exported_voices(exported)).triton_models) - {"piper_ryan"}:
+        (folder / model).symlink_to(exported / model)
+    description = exported / "piper_ryan" / "1" / "voice.json"
+    for name, more in (("ryan", {}), ("eva", {"added": {"language": "es", "gender": UNKNOWN}})):
         voice = folder / f"piper_{name}" / "1"
         voice.mkdir(parents=True)
         text = json.dumps({**json.loads(description.read_text(encoding="utf-8")), **more})
@@ -42,7 +43,7 @@ def chosen(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings
     folder = tmp_path_factory.mktemp("voices")
     shutil.copy(database, folder / "quartet.sqlite3")
     repository = _repository(tmp_path_factory.mktemp("repository"))
-    own = settings_in(folder, added=added_voices(repository), extensions="voice_list")
+    own = settings_in(folder, added=exported_voices(repository), extensions="voice_list")
     return dataclasses.replace(own, model_repository=repository)
 
 
@@ -58,7 +59,7 @@ def settings(chosen: Settings) -> Settings:
     return chosen
 
 
-async def test_added_voices_are_listed_after_the_six_with_sample_rate_and_sample(client: Client) -> None:
+async def test_exported_voices_are_listed_after_the_six_with_sample_rate_and_sample(client: Client) -> None:
     listed = (await (await client.get(LIST)).json())["voices"]
     assert [voice["id"] for voice in listed] == [*VOICES, "eva"]
     assert listed[-1] == {
@@ -72,9 +73,15 @@ async def test_added_voices_are_listed_after_the_six_with_sample_rate_and_sample
 
 
 async def test_a_voice_of_an_old_export_has_no_sample(client: Client) -> None:
-    amy = next(voice for voice in (await (await client.get(LIST)).json())["voices"] if voice["id"] == "amy")
-    assert (amy["sample_rate"], "sample" in amy) == (22_050, False)
-    assert await refusal(await client.get(f"{LIST}/amy/sample")) == (404, "voice")
+    ryan = next(voice for voice in (await (await client.get(LIST)).json())["voices"] if voice["id"] == "ryan")
+    assert (ryan["sample_rate"], "sample" in ryan) == (22_050, False)
+    assert await refusal(await client.get(f"{LIST}/ryan/sample")) == (404, "voice")
+
+
+async def test_a_voice_of_kokoro_has_its_sample_rate_and_its_sample(client: Client) -> None:
+    paola = next(voice for voice in (await (await client.get(LIST)).json())["voices"] if voice["id"] == "paola")
+    assert paola["sample_rate"] == 24_000
+    assert (await (await client.get(paola["sample"])).read())[:4] == b"RIFF"
 
 
 async def test_a_sample_is_sent_without_a_call_to_triton(client: Client, triton: FakeTriton) -> None:
@@ -100,7 +107,7 @@ async def test_an_added_voice_speaks_by_its_name_and_as_the_default_of_its_langu
     assert [model for model, _ in triton.calls] == ["piper_eva"] * 3
 
 
-async def test_mobile_apps_see_added_voices_and_the_same_defaults_of_the_contracts_languages(
+async def test_mobile_apps_see_exported_voices_and_the_same_defaults_of_the_contracts_languages(
     client: Client, mobile: dict[str, str]
 ) -> None:
     answer = await (await client.get("/api/v1/audio/voices", headers=mobile)).json()
@@ -108,7 +115,7 @@ async def test_mobile_apps_see_added_voices_and_the_same_defaults_of_the_contrac
     assert (answer["defaults_by_language"]["en"], answer["defaults_by_language"]["es"]) == ("amy", "eva")
 
 
-async def test_the_openapi_document_has_samples_and_added_voices(chosen: Settings) -> None:
+async def test_the_openapi_document_has_samples_and_exported_voices(chosen: Settings) -> None:
     whole = document(chosen)
     OpenAPIV31SpecValidator(whole).validate()
     assert f"{LIST}/{{voice}}/sample" in whole["paths"]

@@ -28,7 +28,7 @@ from tests.triton.conftest import processes, send
 pytestmark = [pytest.mark.triton, pytest.mark.alone, pytest.mark.asyncio(loop_scope="module")]
 
 # Whisper is the last that is reloaded.
-MODELS = ("piper_riccardo", "whisper_turbo")
+MODELS = ("piper_ryan", "whisper_turbo")
 _LONGEST = 120.0
 
 
@@ -87,7 +87,7 @@ async def test_a_whisper_that_was_reloaded_answers_its_first_call(dispatcher: Di
 async def test_a_check_of_a_model_is_no_failure_in_the_statistics_of_triton(
     triton: LocalTriton, dispatcher: Dispatcher
 ) -> None:
-    address = f"http://127.0.0.1:{triton.ports.http}/v2/models/piper_riccardo/stats"
+    address = f"http://127.0.0.1:{triton.ports.http}/v2/models/piper_ryan/stats"
 
     def figures() -> dict[str, int]:
         with urllib.request.urlopen(address, timeout=10) as answer:

@@ -20,23 +20,19 @@ from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.memory import MemoryReservation
 from frontend.operations.speech.protocol import EVENTS, SpeechRequest, render_deltas, render_done
 from frontend.operations.speech.speaking import LengthLimit, Speaking
-from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.speech.voices import ExportedVoice, load
 from frontend.processes.background import cancel_all
 from frontend.processes.gather import gather_or_cancel, read_ahead
 from frontend.processes.offload import TaskKilledError
-from frontend.text.phonemes import MOST_IDS, Utterance, phonemize, phonemize_first, phonemize_sentences
+from frontend.text.phonemes import MOST_IDS, MOST_SYMBOLS, Utterance, phonemize, phonemize_first, phonemize_others
 from frontend.tritons.triton import bad_answer
 from frontend.usage.bill import Bill, Reserves
 
-INPUTS = ("input", "input_lengths", "scales")
-OUTPUT = "output"
 # Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
-# Bytes per character for a slow speaker, at 22,050 samples per second of two bytes.
+# Bytes per character or symbol for a slow speaker, 22,050 samples of two bytes a second; and symbols per character.
 _BYTES_PER_CHARACTER = 4000
-# The same per phoneme id; and phoneme ids per character.
-_BYTES_PER_ID = 2000
-_IDS_PER_CHARACTER = 2.5
+_SYMBOLS_PER_CHARACTER = 1.25
 # Utterances of a stream that are spoken at once, or wait to be sent. Fewer would leave processors idle while a long one
 # is waited for.
 _AHEAD = 5
@@ -47,7 +43,7 @@ _Spoken = tuple[Utterance, Samples]
 
 
 class SpeechPipeline:
-    """Says texts with the Piper voices on Triton. ``phonemizers`` are processes, ``encoders`` threads."""
+    """Says texts with the voices on Triton. ``phonemizers`` are processes, ``encoders`` threads."""
 
     def __init__(
         self,
@@ -62,19 +58,19 @@ class SpeechPipeline:
         repository = settings.model_repository
         if lacking := settings.served.audio_formats.keys() - ENCODERS:
             raise SettingsError(f"the catalogue's audio format {min(lacking)!r} has no encoder")
-        self._voices = {voice.name: PiperVoice.load(voice, repository) for voice in settings.served.voices}
-        for voice in self._voices.values():
-            dispatcher.register_model(voice.model, _WORK)
+        self._voices = {voice.name: load(voice, repository) for voice in settings.served.voices}
+        for model in dict.fromkeys(voice.model for voice in self._voices.values()):
+            dispatcher.register_model(model, _WORK)
 
     @property
-    def voices(self) -> Mapping[str, PiperVoice]:
+    def voices(self) -> Mapping[str, ExportedVoice]:
         """The served voices, by name."""
         return self._voices
 
     @property
-    def robots(self) -> list[str]:
-        """Names of the synthetic demo voices."""
-        return [name for name, voice in self._voices.items() if voice.robot]
+    def accents(self) -> dict[str, str]:
+        """The speaker's language of each voice that speaks another one."""
+        return {name: voice.accent for name, voice in self._voices.items() if voice.accent}
 
     async def run(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
@@ -102,10 +98,10 @@ class SpeechPipeline:
         async with reserve(request.model, len(request.text)) as bill:
             expected = _expected_bytes(request)
             # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
-            memory.add(min(expected, int((_AHEAD + 2) * MOST_IDS * _BYTES_PER_ID / request.speed)))
+            memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * _BYTES_PER_CHARACTER / request.speed)))
             # Sent audio holds no memory, so only its length is limited.
             text = self._begin(request, context, expected, lambda beyond: None)
-            self._refuse_late(text, _IDS_PER_CHARACTER * len(request.text))
+            self._refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.ids_per_symbol * len(request.text))
             with self._unbilled.work(context.key) as timer:
                 pieces = self._pieces(text, timer)
                 return await anext(pieces), pieces, bill
@@ -143,15 +139,15 @@ class SpeechPipeline:
         voice, ids, speed = text.voice, part.ids, text.request.speed
         context = replace(text.context, rank=rank)
         arrays = await self._dispatcher.infer(
-            voice.model, lambda: voice.inputs(ids, speed), [OUTPUT], context, len(ids) / speed
+            voice.model, lambda: voice.inputs(ids, speed), [voice.output], context, len(ids) / speed
         )
-        audio: NDArray[np.float32] = arrays[OUTPUT].reshape(-1)
+        audio: NDArray[np.float32] = arrays[voice.output].reshape(-1)
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
         text.length.add(audio.size + self._pause(voice) * part.ends)
-        return part, to_int16(audio)
+        return part, to_int16(audio, voice.least_peak)
 
-    def _pause(self, voice: PiperVoice) -> int:
+    def _pause(self, voice: ExportedVoice) -> int:
         """Samples between two sentences."""
         return int(self._settings.sentence_pause_seconds * voice.sample_rate)
 
@@ -186,7 +182,7 @@ class SpeechPipeline:
         if not parts:
             raise text.refusal("holds nothing that can be spoken")
         first, begun = asyncio.create_task(self._utterance(text, parts[0])), False
-        async with aclosing(self._others(text, timer, parts[1:], sentences, first)) as others:
+        async with aclosing(self._others(text, timer, parts, sentences, first)) as others:
             second = asyncio.create_task(_next(others))
             try:
                 spoken_first = await first
@@ -210,12 +206,13 @@ class SpeechPipeline:
         sentences: list[str],
         first: asyncio.Task[_Spoken],
     ) -> AsyncGenerator[_Spoken, None]:
-        """The utterances after the ``first``, which has the processors to itself: it plays while they are spoken."""
+        """The utterances after ``first``, which has the processors to itself: it plays while they are spoken."""
         if sentences:
-            parts += await self._phonemize(text, timer, phonemize_sentences, sentences, text.voice.alphabet)
+            before = sum(len(part.ids) for part in parts)
+            parts += await self._phonemize(text, timer, phonemize_others, sentences, text.voice.alphabet, before)
         await asyncio.shield(first)
         # Within a key, what others wait to hear goes first.
-        calls = (self._utterance(text, part, rank=1) for part in parts)
+        calls = (self._utterance(text, part, rank=1) for part in parts[1:])
         async with aclosing(read_ahead(calls, min(_AHEAD, self._settings.calls_at_once))) as spoken:
             async for each in spoken:
                 yield each

@@ -13,7 +13,7 @@ from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
 from frontend.http.rendering import render_event
-from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.speech.voices import ExportedVoice
 
 LONGEST_INPUT = 5000  # code points
 SLOWEST, FASTEST = 0.5, 2.0
@@ -128,7 +128,7 @@ def render_done(characters: int) -> bytes:
     return render_event({"type": "speech.audio.done", "usage": usage})
 
 
-def render_names(served: Served, exported: Mapping[str, PiperVoice]) -> dict[str, Any]:
+def render_names(served: Served, exported: Mapping[str, ExportedVoice]) -> dict[str, Any]:
     """The voice list of the developer endpoint, with aliases; with the extension, sample rates and samples too."""
     known = {voice.name: voice for voice in served.voices}
     detailed = VOICE_LIST in served.extensions
@@ -140,7 +140,7 @@ def render_names(served: Served, exported: Mapping[str, PiperVoice]) -> dict[str
     return {"voices": voices}
 
 
-def _details(name: str, voice: PiperVoice) -> dict[str, Any]:
+def _details(name: str, voice: ExportedVoice) -> dict[str, Any]:
     sample = {"sample": f"/v1/audio/voices/{name}/sample"} if voice.sample else {}
     return {"sample_rate": voice.sample_rate, **sample}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from frontend.dispatch.context import RequestContext
 from frontend.errors import InvalidRequest
 from frontend.operations.speech.protocol import SpeechRequest
-from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.speech.voices import ExportedVoice
 
 
 class LengthLimit:
@@ -38,7 +38,7 @@ class Speaking:
     """What the steps of one request share."""
 
     request: SpeechRequest
-    voice: PiperVoice
+    voice: ExportedVoice
     context: RequestContext
     length: LengthLimit
 

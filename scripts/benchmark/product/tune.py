@@ -22,7 +22,7 @@ from typing import Any
 import aiohttp
 
 from frontend.catalogue.models import MODELS, SPEECH, Served
-from frontend.catalogue.voices import VOICES
+from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, KOKORO, VOICES
 from scripts.benchmark.common import load, output
 from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
 from scripts.benchmark.common.summary import summary
@@ -37,7 +37,8 @@ _LOAD_SECONDS = 600.0
 _AWAY_SECONDS = 1.0
 _AGAIN_SECONDS, _TRIES = 0.2, 300
 _SERVED = 200
-_VOICES = {voice.triton_model: name for name, voice in VOICES.items()}
+# Of Kokoro, the English one.
+_VOICES = {**{voice.triton_model: name for name, voice in VOICES.items()}, KOKORO: DEFAULTS_BY_LANGUAGE["en"]}
 
 
 @dataclass(frozen=True)
@@ -161,7 +162,7 @@ def _numbers(text: str) -> list[int]:
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Find the settings of a model that meet a latency target.")
-    described.add_argument("--model", choices=Served.of().triton_models, default="m3_embedder")
+    described.add_argument("--model", choices=(*Served.of().triton_models, KOKORO), default="m3_embedder")
     described.add_argument("--p95", type=float, default=1.0, help="the target in seconds")
     described.add_argument("--callers", type=int, default=16)
     described.add_argument("--seconds", type=float, default=8.0, help="seconds of measurement per combination")

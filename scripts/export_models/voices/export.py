@@ -6,10 +6,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+import numpy as np
 import onnx
 import onnxruntime as ort
 
 from frontend.catalogue.voices import ADDED, Voice
+from frontend.text.alphabets import PiperAlphabet
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.parity import Check
 from scripts.export_models.progress import SILENT, Progress
@@ -99,8 +101,24 @@ def _write(name: str, model: onnx.ModelProto, voice: Mapping[str, Any], target: 
     session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
     (target / "config.pbtxt").write_text(config_text(name, session), encoding="utf-8")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
-    sample.write(folder / "sample.wav", session, voice)
+    espeak_voice, rate = voice["espeak"]["voice"], int(voice["audio"]["sample_rate"])
+    alphabet = PiperAlphabet("", espeak_voice, voice["phoneme_id_map"])
+    sample.write(folder / "sample.wav", alphabet, rate, lambda ids: _spoken(session, voice, ids))
     return session
+
+
+def _spoken(session: Any, voice: Mapping[str, Any], ids: list[int]) -> Any:
+    """The samples of a sentence. The inputs are those of the frontend, so that a file that does not fit them fails."""
+    inference = voice.get("inference", {})
+    scales = [inference.get("noise_scale", 0.667), inference.get("length_scale", 1.0), inference.get("noise_w", 0.8)]
+    inputs = {
+        "input": np.array([ids], np.int64),
+        "input_lengths": np.array([len(ids)], np.int64),
+        "scales": np.array(scales, np.float32),
+    }
+    if int(voice.get("num_speakers", 1)) > 1:
+        inputs["sid"] = np.zeros(1, np.int64)
+    return session.run(None, inputs)[0].reshape(-1)
 
 
 def _compared(

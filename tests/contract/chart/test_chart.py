@@ -128,7 +128,7 @@ def test_the_export_reads_a_claim_with_checkpoints(helm: Helm) -> None:
     assert volumes["folder"]["persistentVolumeClaim"] == {"claimName": "checkpoints", "readOnly": True}
 
 
-def test_the_export_reads_a_claim_with_added_voices_and_repeats_with_its_revision(helm: Helm) -> None:
+def test_the_export_reads_a_claim_with_exported_voices_and_repeats_with_its_revision(helm: Helm) -> None:
     jobs = []
     for revision in ("1", "2"):
         rendered = helm.render("models.voices.claim=voices", f"models.voices.revision=r{revision}")

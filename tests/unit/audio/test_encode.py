@@ -11,15 +11,15 @@ RAMP = np.linspace(-0.5, 0.5, 22_050, dtype=np.float32)
 
 
 def test_the_loudest_sample_reaches_full_scale() -> None:
-    assert np.abs(to_int16(RAMP)).max() == 32767
+    assert np.abs(to_int16(RAMP, 0.01)).max() == 32767
 
 
 def test_the_lowest_sample_counts_as_the_loudest() -> None:
-    assert to_int16(np.array([-0.5, 0.25], np.float32)).tolist() == [-32767, 16383]
+    assert to_int16(np.array([-0.5, 0.25], np.float32), 0.01).tolist() == [-32767, 16383]
 
 
 def test_near_silence_is_not_blown_up() -> None:
-    assert np.abs(to_int16(RAMP * 1e-4)).max() < 200
+    assert np.abs(to_int16(RAMP * 1e-4, 0.01)).max() < 200
 
 
 def _written(audio_format: str, rate: int, kbps: int, *parts: Samples) -> bytes:
@@ -30,7 +30,7 @@ def _written(audio_format: str, rate: int, kbps: int, *parts: Samples) -> bytes:
 
 
 def test_wav_sizes_are_exact() -> None:
-    parts = to_int16(RAMP), to_int16(RAMP[:100])
+    parts = to_int16(RAMP, 0.01), to_int16(RAMP[:100], 0.01)
     with wave.open(io.BytesIO(_written("wav", 22_050, 64, *parts))) as file:
         shape = (file.getnframes(), file.getframerate(), file.getnchannels(), file.getsampwidth())
         samples = np.frombuffer(file.readframes(file.getnframes()), "<i2")

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.catalogue.models import Served
+from frontend.config.settings import Settings
 from scripts.export_models import stamp
 from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
@@ -28,7 +28,7 @@ def terminal(new_terminal: Terminal) -> Terminal:
 def test_good_settings_are_reported_and_nothing_is_created(terminal: Terminal, tmp_path: Path) -> None:
     line, *models = terminal.type("check")
     assert line.startswith("the settings are good; served: stt-1, ")
-    assert [model.split()[0] for model in models] == list(Served.of().triton_models)
+    assert [model.split()[0] for model in models] == list(Settings.from_env({}).served.triton_models)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -61,8 +61,8 @@ def test_a_bad_setting_is_one_line(
         ("[floors.m3_reranker]\nacme = 1", "floors.m3_reranker: is not served; "),
         ("[pools.a]\naddress = 'a:1'\nmodels = ['m3_reranker']", "pools.a: 'm3_reranker' is not served; "),
         ("[pools.a]\naddress = 'a:1'\nconcurrency = { m3_reranker = 2 }", "pools.a: 'm3_reranker' is not served; "),
-        ("[pools.a]\naddress = 'a:1'\nmodels = ['piper_amy']", "pools.a: 'piper_amy' is not served; "),
-        ("[pools.a]\naddress = 'a:1'\nmodels = ['piper_amy']", "pools: none has 'm3_embedder', which is served"),
+        ("[pools.a]\naddress = 'a:1'\nmodels = ['piper_ryan']", "pools.a: 'piper_ryan' is not served; "),
+        ("[pools.a]\naddress = 'a:1'\nmodels = ['piper_ryan']", "pools: none has 'm3_embedder', which is served"),
     ],
 )
 def test_a_table_that_does_not_match_the_served_models_is_reported(

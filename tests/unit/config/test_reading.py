@@ -14,7 +14,7 @@ SECRET = "0123456789abcdef0123456789abcdef"
 
 def test_variables_for_clients_are_no_settings() -> None:
     names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS", "FACTS", "PRECISION")
-    assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}) == Settings()
+    assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}, added=()) == Settings()
 
 
 def test_only_given_settings_have_values(file: File) -> None:
@@ -37,7 +37,7 @@ def test_only_given_settings_have_values(file: File) -> None:
     ],
 )
 def test_variables_of_kubernetes_services_are_no_settings(name: str, value: str) -> None:
-    assert Settings.from_env({name: value}) == Settings()
+    assert Settings.from_env({name: value}, added=()) == Settings()
     assert read({name: value}) == ({}, {})
 
 

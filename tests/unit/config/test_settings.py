@@ -119,7 +119,15 @@ def test_pools_floors_aliases_and_defaults_may_have_the_voices_of_the_repository
     assert settings.served.defaults_by_language == {"es": "eva"}
 
 
-def test_added_voices_are_no_setting(file: File) -> None:
+def test_the_table_of_voices_is_checked_and_leaves_the_choice_of_voices_alone(file: File) -> None:
+    given = file("[voices.eva]\nkokoro = 'af_bella'\n")
+    assert Settings.from_env(given, added=()).voices == "all"
+    assert Settings.from_env({**given, "QUARTET_VOICES": "amy"}, added=()).voices == "amy"
+    with pytest.raises(SettingsError, match="^voices: amy: there is a voice amy already$"):
+        Settings.from_env(file("[voices.amy]\nkokoro = 'af_bella'\n"), added=())
+
+
+def test_exported_voices_are_no_setting(file: File) -> None:
     with pytest.raises(SettingsError, match="^added: there is no such setting$"):
         Settings.from_env(file("added = []"))
 

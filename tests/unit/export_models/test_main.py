@@ -10,27 +10,25 @@ from types import SimpleNamespace
 
 import pytest
 
-from frontend.catalogue.voices import Voice, added_voices
+from frontend.catalogue.voices import Voice, exported_voices
 from scripts.export_models import __main__ as export
 from scripts.export_models import plan, runner, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
 from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
+from tests.small_voices import write_voice
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """One voice on disk, laid out as on the hub."""
     folder = tmp_path / "models"
-    model = folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx"
-    model.parent.mkdir(parents=True)
-    exported = ROOT / "model_repository" / "piper_amy" / "1"
-    shutil.copy(exported / "model.onnx", model)
-    shutil.copy(exported / "voice.json", model.with_name(f"{model.name}.json"))
+    model = folder / VOICES.repository / f"{VOICE_FILES['ryan']}.onnx"
+    write_voice(model)
     return folder
 
 
-def _main(folder: Path, *more: str, only: str = "piper_amy") -> int:
+def _main(folder: Path, *more: str, only: str = "piper_ryan") -> int:
     work = folder.parent
     folders = ["--repository", str(work / "repository"), "--work", str(work / "work")]
     (work / "repository").mkdir(exist_ok=True)
@@ -44,7 +42,7 @@ def _errors(capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def _written(folder: Path) -> Path:
-    return folder.parent / "repository" / "piper_amy" / "1" / "model.onnx"
+    return folder.parent / "repository" / "piper_ryan" / "1" / "model.onnx"
 
 
 def test_a_voice_is_exported_once_also_if_its_folder_moves(folder: Path) -> None:
@@ -59,7 +57,7 @@ def test_a_voice_is_exported_once_also_if_its_folder_moves(folder: Path) -> None
 
 @pytest.fixture
 def voices(folder: Path) -> Path:
-    """A folder with the added voice eva, whose files are amy's."""
+    """A folder with the added voice eva, whose files are ryan's."""
     added = folder.parent / "voices"
     added.mkdir()
     for path in (folder / VOICES.repository).rglob("*.onnx*"):
@@ -75,7 +73,7 @@ def test_an_added_voice_is_exported_with_a_sample_and_a_broken_one_is_named(
     (line,) = [line for line in _errors(capsys) if "piper_bad" in line]
     assert line == f"piper_bad could not be exported: {voices}/bad.onnx.json is missing"
     repository = folder.parent / "repository"
-    assert added_voices(repository) == (Voice("eva", "en", "unknown"),)
+    assert exported_voices(repository) == (Voice("eva", "en", "unknown"),)
     assert (repository / "piper_eva" / "1" / "sample.wav").read_bytes()[:4] == b"RIFF"
     assert stamp.added(repository) == ["piper_bad", "piper_eva"]
     assert _main(folder, "--voices", str(voices), "--only", "piper_bad", "--stale", only="piper_eva") == 0
@@ -116,9 +114,9 @@ def test_a_missing_checkpoint_is_named_and_the_other_models_are_exported(
 def test_unreadable_weights_are_one_sentence_and_the_log_has_the_traceback(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx").write_bytes(b"no model")
+    (folder / VOICES.repository / f"{VOICE_FILES['ryan']}.onnx").write_bytes(b"no model")
     assert _main(folder) == 2
-    *_, last = [line for line in _errors(capsys) if line.startswith("piper_amy could not be exported: ")]
+    *_, last = [line for line in _errors(capsys) if line.startswith("piper_ryan could not be exported: ")]
     assert "export.log)" in last
     assert "Traceback" in (folder.parent / "work" / "export.log").read_text(encoding="utf-8")
 
@@ -126,7 +124,7 @@ def test_unreadable_weights_are_one_sentence_and_the_log_has_the_traceback(
 def test_a_truncated_voice_is_named_and_the_other_models_are_exported(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    whole = folder / VOICES.repository / f"{VOICE_FILES['amy']}.onnx"
+    whole = folder / VOICES.repository / f"{VOICE_FILES['ryan']}.onnx"
     cut = folder / VOICES.repository / f"{VOICE_FILES['siwis']}.onnx"
     cut.parent.mkdir(parents=True)
     cut.write_bytes(whole.read_bytes()[:-1000])
@@ -134,7 +132,7 @@ def test_a_truncated_voice_is_named_and_the_other_models_are_exported(
     assert _main(folder, "--only", "piper_siwis") == plan.SOME_FAILED
     (line,) = [line for line in _errors(capsys) if line.startswith("piper_siwis could not be exported: ")]
     assert "no way to export it passes: rewritten: " in line
-    exported, failed = (stamp.read(folder.parent / "repository", name) for name in ("piper_amy", "piper_siwis"))
+    exported, failed = (stamp.read(folder.parent / "repository", name) for name in ("piper_ryan", "piper_siwis"))
     assert exported is not None
     assert failed is not None
     assert (exported.way, bool(exported.failed)) == ("rewritten", False)
@@ -156,7 +154,7 @@ def test_a_full_disk_is_one_sentence(
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1_000_000))
     assert _main(folder) == 2
     (line,) = _errors(capsys)
-    assert line.startswith("export stopped: 2 MB of disk are needed (2 MB of exports), and that of ")
+    assert line.startswith("export stopped: 3 MB of disk are needed (3 MB of exports), and that of ")
     assert line.endswith("repository has 1 MB free")
 
 
@@ -175,7 +173,7 @@ def test_a_check_needs_no_packages(folder: Path) -> None:
     """So it can come before the minutes that an installation takes."""
     # Without site packages.
     command = [sys.executable, "-S", "-m", "scripts.export_models", "--check", "--source", "folder"]
-    arguments = ["--folder", str(folder), "--only", "piper_amy"]
+    arguments = ["--folder", str(folder), "--only", "piper_ryan"]
     assert subprocess.run([*command, *arguments], cwd=ROOT, check=False).returncode == 0
 
 
@@ -183,12 +181,12 @@ def test_what_is_not_checked_is_printed_at_each_start(
     folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _main(folder) == 0
-    found = stamp.read(folder.parent / "repository", "piper_amy")
+    found = stamp.read(folder.parent / "repository", "piper_ryan")
     assert found is not None
-    stamp.write(folder.parent / "repository", "piper_amy", replace(found, not_checked=["on CUDA"]))
+    stamp.write(folder.parent / "repository", "piper_ryan", replace(found, not_checked=["on CUDA"]))
     capsys.readouterr()
     assert _main(folder) == 0
-    assert _errors(capsys) == ["piper_amy is exported and not checked: on CUDA"]
+    assert _errors(capsys) == ["piper_ryan is exported and not checked: on CUDA"]
 
 
 def test_both_whispers_of_one_checkpoint_are_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -227,7 +225,7 @@ def exports_in_bf16(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_a_skipped_way_is_printed_when_it_happens_and_at_each_start(
     folder: Path, exports_in_bf16: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    line = "piper_amy is exported in bf16, not in int8: lost too much"
+    line = "piper_ryan is exported in bf16, not in int8: lost too much"
     assert _main(folder) == 0
     assert line in _errors(capsys)
     assert _main(folder) == 0

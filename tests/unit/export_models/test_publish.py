@@ -103,7 +103,7 @@ def test_code_is_that_of_the_image_and_a_voice_keeps_its_own_configuration(model
     assert not (building / "piper_old").exists()
 
 
-def test_added_voices_stay_and_are_no_part_of_the_code(models: Path, code: Path) -> None:
+def test_exported_voices_stay_and_are_no_part_of_the_code(models: Path, code: Path) -> None:
     exports = Exports(models, "current")
     stamp.write(exports.begin(code), "piper_eva", Stamp(source=stamp.ADDED))
     _write(code, **{"piper_max/config.pbtxt": "of a checkout that has served it"})

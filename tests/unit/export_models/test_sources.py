@@ -1,17 +1,23 @@
 """Downloads from a local model hub, folders, and the demo's packages."""
 
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from frontend.catalogue.kokoro import DEMO_SPEAKERS, HUB, Speaker
 from scripts.export_models import checkpoints
-from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE, WHISPER_TURBO, Checkpoint, SourceError
+from scripts.export_models.checkpoints import (
+    EMBEDDER,
+    KOKORO_82M,
+    WHISPER_LARGE,
+    WHISPER_TURBO,
+    Checkpoint,
+    SourceError,
+)
 from scripts.export_models.demo.packages import Offer, Published
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.plan import EXPORT_VERSION
-from scripts.export_models.sources import DemoSource, FolderSource, HubSource
+from scripts.export_models.sources import DemoSource, FolderSource, HubSource, source_of, style, styles
 from tests.hub import Cut, Hub
 
 REVISION = "a" * 40
@@ -99,7 +105,7 @@ def test_a_missing_folder_is_named(tmp_path: Path) -> None:
 def test_the_demo_downloads_one_whisper_for_both_models(tmp_path: Path) -> None:
     assert DemoSource(tmp_path).downloads([WHISPER_TURBO, WHISPER_LARGE, EMBEDDER]) == [
         "Whisper base: 133 MB to download, licence MIT",
-        "all-MiniLM-L6-v2: 84 MB to download, licence Apache-2.0",
+        "multilingual-e5-small: 91 MB to download, licence MIT",
     ]
 
 
@@ -113,18 +119,35 @@ def test_a_complete_demo_model_is_not_downloaded(tmp_path: Path, monkeypatch: py
     assert DemoSource(tmp_path).fetch(EMBEDDER) == tmp_path / "text"
 
 
-@pytest.mark.parametrize(("changed", "times"), [(0, 1), (1, 2)])
-def test_the_demos_voices_are_built_once_per_version_of_the_export(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, changed: int, times: int
+def test_every_source_has_kokoro_from_the_demos_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    there = tmp_path / "demo" / "kokoro"
+    there.mkdir(parents=True)
+    monkeypatch.setitem(PUBLISHED, "kokoro", Published("it", "MIT", (Offer((), {}),)))
+    for name in ("demo", "hub", "folder"):
+        assert source_of(name, tmp_path, tmp_path).fetch(KOKORO_82M) == there
+
+
+def test_a_style_of_the_hub_is_downloaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    speaker = Speaker.of("bella", "af_bella", HUB)
+    file = tmp_path / "hub" / KOKORO_82M.repository / "voices" / "af_bella.bin"
+    file.parent.mkdir(parents=True)
+    file.write_bytes(bytes(510 * 256 * 4))
+    with Hub(tmp_path / "hub", {KOKORO_82M.repository: KOKORO_82M.revision}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        assert style(speaker, tmp_path / "work").read_bytes() == file.read_bytes()
+
+
+def test_a_style_that_the_hub_does_not_have_costs_its_own_voice_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    built = list[list[str]]()
-    monkeypatch.setitem(PUBLISHED, "voices", Published("it", "MIT", (Offer((), {}),)))
-    monkeypatch.setattr(subprocess, "run", lambda command, check: built.append(command))
-    (tmp_path / "voices").mkdir()
-    DemoSource(tmp_path).fetch(checkpoints.VOICES)
-    monkeypatch.setattr("scripts.export_models.sources.EXPORT_VERSION", EXPORT_VERSION + changed)
-    DemoSource(tmp_path).fetch(checkpoints.VOICES)
-    assert len(built) == times
+    (tmp_path / "hub").mkdir()
+    with Hub(tmp_path / "hub", {KOKORO_82M.repository: KOKORO_82M.revision}) as hub:
+        monkeypatch.setenv("HF_ENDPOINT", hub.address)
+        found, without = styles([*DEMO_SPEAKERS, Speaker.of("bella", "af_belle", HUB)], tmp_path / "work")
+    assert list(found) == list(DEMO_SPEAKERS)
+    assert list(without) == ["bella"]
+    with pytest.raises(SourceError):
+        styles([Speaker.of("eva", "af_belle", str(tmp_path))], tmp_path / "work")
 
 
 @pytest.mark.parametrize(
@@ -135,6 +158,7 @@ def test_the_demos_voices_are_built_once_per_version_of_the_export(
         EMBEDDER,
         checkpoints.RERANKER,
         checkpoints.VOICES,
+        KOKORO_82M,
     ],
     ids=lambda c: c.repository,
 )

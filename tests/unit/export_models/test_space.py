@@ -8,6 +8,9 @@ import pytest
 
 from scripts.export_models import space
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO, Checkpoint, SourceError
+from scripts.export_models.demo.packages import File, Offer, Package, Published
+from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.sources import DemoSource
 from scripts.export_models.space import Need
 
 _GB = 10**9
@@ -36,6 +39,13 @@ def test_only_the_hub_is_downloaded_from_and_only_a_whisper_takes_scratch(tmp_pa
     assert what("folder", {EMBEDDER: 1}) == ["exports"]
     assert what("folder", {WHISPER_TURBO: 1}) == ["exports", "scratch"]
     assert what("hub", {EMBEDDER: 1}) == ["downloads", "exports"]
+
+
+def test_a_model_that_is_packed_takes_the_space_of_its_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    offer = Offer((Package("it==1.0.0", "", 70),), {"it.bin": File("0" * 64, ("it/it.bin",))})
+    monkeypatch.setitem(PUBLISHED, "text", Published("it", "MIT", (offer,), written=400))
+    sizes = space.sizes("demo", DemoSource(tmp_path), ["m3_embedder"])
+    assert [need.size for need in space.needs("demo", sizes, tmp_path, tmp_path)] == [210, 400]
 
 
 def test_downloaded_files_are_not_counted_again(tmp_path: Path) -> None:

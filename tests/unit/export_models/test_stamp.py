@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker
+from frontend.catalogue.voices import KOKORO
 from scripts.export_models import plan, precisions, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, WHISPER_TURBO, Kind
 from scripts.export_models.demo.published import PUBLISHED
@@ -34,7 +36,7 @@ def folder(tmp_path: Path) -> Path:
 def _of(model: str, source: Path | Source, *, name: str = "folder", precision: str = "int8") -> Stamp:
     if isinstance(source, Path):
         return stamp.wanted(model, FolderSource(source), name, precision, Digests(source.parent / "digests.json"))
-    return stamp.wanted(model, source, name, precision, Digests(Path(os.devnull)))
+    return stamp.wanted(model, source, name, precision, Digests(Path(os.devnull)), DEMO_SPEAKERS)
 
 
 MODELS = ["m3_embedder", "whisper_turbo", "piper_amy"]
@@ -117,13 +119,18 @@ def test_a_stamp_from_the_hub_needs_no_download(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("kind", "models"),
-    [("whisper", {"whisper_turbo", "whisper_large_v3"}), ("text", {"m3_embedder"}), ("voices", {"piper_ryan"})],
+    [
+        ("whisper", {"whisper_turbo", "whisper_large_v3"}),
+        ("text", {"m3_embedder"}),
+        ("voices", {"piper_ryan"}),
+        ("kokoro", {KOKORO}),
+    ],
 )
 def test_another_hash_of_a_demo_package_changes_the_stamps_of_its_models(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: Kind, models: set[str]
 ) -> None:
     def stamps() -> dict[str, Stamp]:
-        names = ("whisper_turbo", "whisper_large_v3", "m3_embedder", "piper_ryan", "piper_amy")
+        names = ("whisper_turbo", "whisper_large_v3", "m3_embedder", "piper_ryan", KOKORO)
         return {name: _of(name, DemoSource(tmp_path), name="demo") for name in names}
 
     before = stamps()
@@ -180,3 +187,30 @@ def test_a_model_is_missing_without_a_stamp_or_with_one_of_another_source(tmp_pa
         (tmp_path / name / "1").mkdir(parents=True)
         stamp.write(tmp_path, name, Stamp("digest", source=source))
     assert stamp.missing(tmp_path, ["demos", "hubs", "old", "none"], "hub") == ["demos", "none"]
+
+
+def _kokoro(*speakers: Speaker) -> Stamp:
+    return stamp.wanted(KOKORO, DemoSource(Path()), "demo", "auto", Digests(Path(os.devnull)), speakers)
+
+
+def test_kokoros_stamp_names_its_voices_also_if_its_export_fails() -> None:
+    eva = Speaker.of("eva", "if_sara")
+    voices = [{"name": "eva", "language": "it", "gender": "female"}]
+    assert _kokoro(eva).voices == stamp.failed(KOKORO, "no such package", "demo", [eva]).voices == voices
+
+
+@pytest.mark.parametrize(
+    "other",
+    [Speaker.of("anna", "if_sara"), Speaker.of("eva", "im_nicola"), Speaker.of("eva", "if_sara", language="de")],
+    ids=["name", "style", "language"],
+)
+def test_another_voice_changes_kokoros_stamp(other: Speaker) -> None:
+    eva = Speaker.of("eva", "if_sara")
+    assert not _kokoro(eva).of_the_same(_kokoro(other))
+
+
+def test_a_kokoro_without_a_voice_is_exported_again() -> None:
+    wanted = _kokoro(Speaker.of("eva", "if_sara"), Speaker.of("max", "im_nicola"))
+    made = stamp.without(wanted, {"max": "no such style"})
+    assert ([voice["name"] for voice in made.voices], made.without) == (["eva"], ["max: no such style"])
+    assert not made.of_the_same(wanted)

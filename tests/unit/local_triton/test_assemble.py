@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from scripts.export_models import stamp
+from scripts.export_models.stamp import Stamp
 from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
 from scripts.local_triton.checks import PreflightError, find_wheel
@@ -92,6 +94,7 @@ def image(tmp_path: Path) -> Path:
     models = tmp_path / "exports" / "first"
     (models / "m3_embedder").mkdir(parents=True)
     shutil.copy(ROOT / "model_repository" / "m3_embedder" / "config.pbtxt", models / "m3_embedder")
+    stamp.write(models, "m3_embedder", Stamp())
     (tmp_path / "current").symlink_to(models)
     return tmp_path
 

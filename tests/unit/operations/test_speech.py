@@ -13,7 +13,9 @@ from unittest.mock import MagicMock
 import av
 import numpy as np
 import pytest
+from google.protobuf import text_format
 from numpy.typing import NDArray
+from tritonclient.grpc import model_config_pb2
 
 from frontend.access.throttles import UnbilledWorkThrottle
 from frontend.catalogue.voices import VOICES
@@ -27,9 +29,10 @@ from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
-from frontend.operations.speech.voices import PiperVoice
+from frontend.operations.speech.voices import KokoroVoice, PiperVoice, load
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
+from frontend.text.alphabets import KokoroAlphabet
 from frontend.text.phonemes import Utterance, phonemize_first
 from frontend.text.sentences import split
 from frontend.tritons.triton import Arrays
@@ -42,7 +45,7 @@ _CLAUSE = re.compile(r"[^,]+,?")
 class Phonemizer:
     """Fakes phonemes: one id per letter. A sentence continues after a comma."""
 
-    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any, *before: int) -> Any:
         sentences = split(text, alphabet.language) if isinstance(text, str) else text
         utterances = [
             [Utterance([1] * len(part), not part.endswith(",")) for part in _CLAUSE.findall(whole)]
@@ -81,17 +84,17 @@ async def _say(
     **values: Any,
 ) -> bytes:
     """The audio of a text; ``values`` are settings."""
-    settings = Settings(**{"model_repository": ROOT / "model_repository", **values})
+    settings = Settings(**{"model_repository": ROOT / "model_repository", "voices": "ryan", **values})
     dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     threads = Threads(1)
     phonemizers = WorkerQueue(dispatcher.add_local_queue("text", 4), cast(Any, phonemizer or Phonemizer()))
     encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000))
-    await dispatcher.add("triton", triton, {"piper_amy": 4})
+    await dispatcher.add("triton", triton, {"piper_ryan": 4})
     async with asyncio.timeout(5):
         context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
         with MemoryReservation(MemoryBudget(10**9), "key") as holding:
-            asked = SpeechRequest(text, "amy", response_format, "tts-1", stream_format=stream_format)
+            asked = SpeechRequest(text, "ryan", response_format, "tts-1", stream_format=stream_format)
             if stream_format:
                 answer, others, _ = await pipeline.stream(asked, context, MagicMock(), holding)
                 answer += b"".join([piece async for piece in others])
@@ -189,7 +192,7 @@ async def test_a_text_with_a_sentence_that_has_no_samples_is_no_answer() -> None
 class Killed(Phonemizer):
     """Fails like a killed process."""
 
-    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any, *before: int) -> Any:
         await asyncio.sleep(0.2)
         raise TaskKilledError("late")
 
@@ -204,9 +207,9 @@ async def test_a_text_that_kills_its_process_counts_as_unbilled(triton: LongTone
 class Slow(Phonemizer):
     """Takes a tenth of a second."""
 
-    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any) -> Any:
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any, *before: int) -> Any:
         await asyncio.sleep(0.1)
-        return await super().run(function, text, alphabet)
+        return await super().run(function, text, alphabet, *before)
 
 
 @pytest.mark.parametrize("stream_format", ["", "audio"])
@@ -217,13 +220,12 @@ async def test_speech_counts_as_billed(triton: LongTones, stream_format: str) ->
 
 
 def _repository(folder: Path, **values: Any) -> Path:
-    """A repository of the six voices with changed settings."""
-    for name in VOICES:
-        source = ROOT / "model_repository" / f"piper_{name}" / "1" / "voice.json"
-        target = folder / f"piper_{name}" / "1" / "voice.json"
-        target.parent.mkdir(parents=True)
-        settings = json.loads(source.read_text(encoding="utf-8"))
-        target.write_text(json.dumps({**settings, **values}), encoding="utf-8")
+    """A repository of the voice ryan with changed settings."""
+    source = ROOT / "model_repository" / "piper_ryan" / "1" / "voice.json"
+    target = folder / "piper_ryan" / "1" / "voice.json"
+    target.parent.mkdir(parents=True)
+    settings = json.loads(source.read_text(encoding="utf-8"))
+    target.write_text(json.dumps({**settings, **values}), encoding="utf-8")
     return folder
 
 
@@ -250,5 +252,33 @@ async def test_inputs_have_the_length_and_the_scales_of_the_voice(triton: LongTo
 
 
 def test_missing_scales_are_those_of_piper(tmp_path: Path) -> None:
-    voice = PiperVoice.load(VOICES["amy"], _repository(tmp_path, inference={}))
+    voice = load(VOICES["ryan"], _repository(tmp_path, inference={}))
+    assert isinstance(voice, PiperVoice)
     assert voice.scales == (0.667, 1.0, 0.8)
+
+
+def _kokoro(rows: int) -> KokoroVoice:
+    alphabet = KokoroAlphabet("it", "it", {})
+    styles = np.repeat(np.arange(rows, dtype=np.float32)[:, None], 256, axis=1)
+    return KokoroVoice("kokoro", "audio", alphabet, 24_000, styles=styles)
+
+
+@pytest.mark.parametrize(("symbols", "row"), [(1, 0), (7, 6), (10, 9), (12, 9)])
+def test_kokoro_speaks_in_the_style_of_the_number_of_symbols(symbols: int, row: int) -> None:
+    inputs = _kokoro(10).inputs([0, *[5] * symbols, 0], 1.5)
+    assert set(inputs["style"].tolist()) == {row}
+    assert (inputs["tokens"].tolist(), inputs["speed"].tolist()) == ([0, *[5] * symbols, 0], [1.5])
+
+
+def test_kokoros_model_takes_what_the_voice_gives() -> None:
+    config = text_format.Parse(
+        (ROOT / "model_repository" / "kokoro" / "config.pbtxt").read_text(encoding="utf-8"),
+        model_config_pb2.ModelConfig(),
+    )
+    voice = _kokoro(10)
+    inputs = voice.inputs([0, 5, 0], 1.0)
+    kinds = {np.dtype(np.int64): model_config_pb2.TYPE_INT64, np.dtype(np.float32): model_config_pb2.TYPE_FP32}
+    assert {tensor.name: tensor.data_type for tensor in config.input} == {
+        name: kinds[array.dtype] for name, array in inputs.items()
+    }
+    assert [tensor.name for tensor in config.output] == [voice.output]

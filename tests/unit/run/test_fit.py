@@ -8,6 +8,8 @@ import pytest
 from google.protobuf import text_format
 from tritonclient.grpc import model_config_pb2
 
+from scripts.export_models import stamp
+from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError
 from scripts.run.fit import CONFIG_NAME, Fit, of_this_machine
 from tests.conftest import ROOT
@@ -21,6 +23,7 @@ def repository(tmp_path: Path) -> Path:
     for config in (ROOT / "model_repository").glob("*/config.pbtxt"):
         (tmp_path / config.parent.name).mkdir()
         shutil.copy(config, tmp_path / config.parent.name)
+        stamp.write(tmp_path, config.parent.name, Stamp())
     return tmp_path
 
 
@@ -77,6 +80,7 @@ def test_every_model_has_the_chosen_numbers(repository: Path) -> None:
         **dict.fromkeys(("whisper_turbo", "whisper_large_v3"), fit.whispers),
         **dict.fromkeys(("m3_embedder", "m3_reranker"), 2),
         **dict.fromkeys((name for name in written if name.startswith("piper_")), fit.voices),
+        "kokoro": fit.kokoros,
     }
     assert written["whisper_turbo"].parameters["intra_threads"].string_value == str(fit.threads)
     assert written["m3_embedder"].parameters["intra_threads"].string_value == str(fit.threads)
@@ -146,10 +150,16 @@ def test_a_whisper_has_the_chosen_instances_on_a_gpu(repository: Path, tmp_path:
     assert f"count: {count} " in own.read_text(encoding="utf-8")
 
 
-def test_a_model_that_could_not_be_exported_is_left_out(repository: Path, tmp_path: Path) -> None:
-    stamp = repository / "piper_ryan" / "1" / "exported.json"
-    stamp.parent.mkdir()
-    stamp.write_text('{"failed": "no such file"}', encoding="utf-8")
+@pytest.mark.parametrize("failed", [True, False], ids=["failed", "never"])
+def test_a_model_that_is_not_exported_is_left_out(repository: Path, tmp_path: Path, failed: bool) -> None:
+    if failed:
+        stamp.write(repository, "piper_ryan", Stamp(failed="no such file"))
+    else:
+        stamp.remove(repository, "piper_ryan")
     TWO.link(repository, tmp_path / "linked")
     assert not (tmp_path / "linked" / "piper_ryan").exists()
     assert (tmp_path / "linked" / "piper_amy").exists()
+
+
+def test_a_large_machine_has_kokoros_of_four_threads_if_memory_allows() -> None:
+    assert [Fit.of(16, memory * GB).kokoros for memory in (4, 8, 64)] == [1, 2, 3]

@@ -13,8 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
+from frontend.catalogue.kokoro import DEMO_SPEAKERS
 from scripts.export_models import checkpoints, space, stamp
-from scripts.export_models.plan import MODELS
+from scripts.export_models.plan import MODELS, models_of
 from scripts.export_models.sources import FolderSource, HubSource
 from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError, free_port
@@ -87,11 +88,11 @@ def test_a_folder_of_state_that_triton_cannot_run_in_is_named() -> None:
 @pytest.mark.parametrize(
     ("memory", "disk", "sentence"),
     [
-        (2 * 10**9, 10**12, "needs 3 GB of memory, and 2.0 GB may be used"),
+        (2 * 10**9, 10**12, "needs 5 GB of memory, and 2.0 GB may be used"),
         (
             10**11,
             10**9,
-            r"5.0 GB of disk are needed \(3.5 GB of .*, 550 MB of .*, 625 MB of exports, .*\), .* 1.0 GB free",
+            r"7.3 GB of disk are needed \(3.5 GB of .*, 1.0 GB of .*, 2.5 GB of exports, .*\), .* 1.0 GB free",
         ),
     ],
 )
@@ -125,8 +126,8 @@ def _export(models: Iterable[str], source: str) -> None:
 def test_the_first_start_says_what_it_takes() -> None:
     assert _said(RUN) == [
         "3.5 GB of packages and what their installer keeps, 1 to 5 minutes",
-        "550 MB of downloads, unpacked",
-        "625 MB of exports, made here in 2 to 5 minutes",
+        "1.0 GB of downloads, unpacked",
+        "2.5 GB of exports, made here in 2 to 5 minutes",
         "320 MB of scratch",
     ]
     assert _said(replace(RUN, models="hub"))[1:] == ["9.7 GB of downloads", "12.0 GB of exports", "5.6 GB of scratch"]
@@ -134,12 +135,12 @@ def test_the_first_start_says_what_it_takes() -> None:
 
 @pytest.mark.parametrize("source", ["demo", "hub"])
 def test_exported_models_need_nothing_more(source: str) -> None:
-    _export(MODELS, source)
+    _export(models_of(replace(RUN, models=source).speakers), source)
     assert _said(replace(RUN, models=source)) == []
 
 
 def test_after_the_demo_the_real_models_are_checked_as_at_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    _export(MODELS, "demo")
+    _export(models_of(DEMO_SPEAKERS), "demo")
     assert _said(replace(RUN, models="hub"))[0] == "9.7 GB of downloads"
     monkeypatch.setattr(preflight, "memory_bytes", lambda: 10**11)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=10**12))

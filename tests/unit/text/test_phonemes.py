@@ -3,7 +3,8 @@ import time
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
-from frontend.text.phonemes import MOST_IDS, Alphabet, Utterance, phonemize, phonemize_first, phonemize_sentences
+from frontend.text.alphabets import KokoroAlphabet, PiperAlphabet
+from frontend.text.phonemes import MOST_IDS, Utterance, phonemize, phonemize_first, phonemize_others
 from frontend.text.sentences import split
 
 # A line that is long enough to have been wrapped.
@@ -67,7 +68,7 @@ def test_the_longest_text_takes_milliseconds(language: str, text: str) -> None:
     assert time.process_time() - started < 0.2
 
 
-ENGLISH = Alphabet("en", "en-us", DEFAULT_PHONEME_ID_MAP)
+ENGLISH = PiperAlphabet("en", "en-us", DEFAULT_PHONEME_ID_MAP)
 PAUSES = tuple(DEFAULT_PHONEME_ID_MAP[mark][0] for mark in ".!?")
 COMMA, SPACE = DEFAULT_PHONEME_ID_MAP[","][0], DEFAULT_PHONEME_ID_MAP[" "][0]
 
@@ -136,7 +137,7 @@ def test_a_word_without_an_end_is_cut(word: str) -> None:
 
 
 def test_an_unknown_symbol_is_left_out() -> None:
-    small = Alphabet("en", "en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
+    small = PiperAlphabet("en", "en-us", {"^": [1], "_": [0], "$": [2], "h": [20]})
     assert phonemize("Hello.", small) == [Utterance([1, 0, 20, 0, 2])]
 
 
@@ -151,7 +152,8 @@ def test_the_first_sentence_comes_with_the_others_unread() -> None:
     first, others = phonemize_first("... Hello. How are you? Well.", ENGLISH)
     assert first == phonemize("Hello.", ENGLISH)
     assert others == ["How are you?", "Well."]
-    assert phonemize_sentences(others, ENGLISH) == phonemize("How are you? Well.", ENGLISH)
+    before = sum(len(part.ids) for part in first)
+    assert phonemize_others(others, ENGLISH, before) == phonemize("How are you? Well.", ENGLISH)
 
 
 def test_a_long_first_sentence_begins_with_a_short_part() -> None:
@@ -160,3 +162,46 @@ def test_a_long_first_sentence_begins_with_a_short_part() -> None:
     assert [part.ends for part in parts] == [*[False] * (len(parts) - 1), True]
     symbols = [symbol for part in parts for symbol in part.ids[2:-1]]
     assert symbols == [symbol for ids in _said("bananas " * 40 + "apples.") for symbol in ids[2:-1]]
+
+
+KOKORO = KokoroAlphabet("en", "en-us", {chr(number): [number] for number in range(1, 0x2000)})
+_LONG = "bananas " * 100 + "apples."
+
+
+def _lengths(parts: list[Utterance]) -> list[int]:
+    return [len(part.ids) - 2 for part in parts]
+
+
+def test_kokoro_gets_its_symbols_between_two_zeros() -> None:
+    (utterance,) = phonemize("Hello.", KOKORO)
+    assert utterance.ids == [0, *map(ord, "həlˈO."), 0]
+
+
+def test_kokoro_speaks_first_more_than_a_second_and_then_at_most_twice_what_was_spoken_before() -> None:
+    parts, others = phonemize_first(f"{_LONG} {_LONG}", KOKORO)
+    lengths = _lengths(parts + phonemize_others(others, KOKORO, sum(len(part.ids) for part in parts)))
+    assert lengths[0] <= 22
+    assert all(length <= 2 * sum(lengths[:place]) for place, length in enumerate(lengths) if place)
+    assert max(lengths) > 150
+
+
+def test_sentences_after_a_short_first_one_are_short_too() -> None:
+    parts, others = phonemize_first(f"Hello. {_LONG}", KOKORO)
+    assert _lengths(phonemize_others(others, KOKORO, len(parts[0].ids)))[0] <= 22
+
+
+def test_kokoro_says_short_sentences_in_one_call_and_piper_does_not() -> None:
+    text = "Hello. How are you? " * 20
+    assert len(phonemize(text, ENGLISH)) == 40
+    lengths = _lengths(phonemize(text, KOKORO))
+    assert max(lengths) <= 198
+    assert len(lengths) == -(-sum(lengths) // 198)
+
+
+def test_joined_sentences_end_where_the_last_one_does() -> None:
+    assert [part.ends for part in phonemize("Hello. " + "bananas " * 60, KOKORO)] == [False, False, True]
+
+
+def test_the_lines_of_a_list_are_joined_with_pauses() -> None:
+    (utterance,) = phonemize("Item one\nItem two\nItem three", KOKORO)
+    assert "".join(map(chr, utterance.ids)).count(". ") == 2

@@ -137,10 +137,27 @@ topologySpreadConstraints:
 {{- default (printf "%s-models" (include "quartet.name" .)) .Values.models.claim.name }}
 {{- end }}
 
+{{- /* A pool's models as a JSON list, from (dict "root" . "models" its models): Kokoro has five voices of the demo. */}}
+{{- define "quartet.loaded" -}}
+{{- $kokoro := list }}
+{{- if eq .root.Values.models.source "demo" }}
+{{- $kokoro = list "piper_paola" "piper_riccardo" "piper_amy" "piper_thorsten" "piper_siwis" }}
+{{- end }}
+{{- $found := list }}
+{{- range .models }}
+{{- $found = append $found (ternary "kokoro" . (has . $kokoro)) }}
+{{- end }}
+{{- uniq $found | toJson }}
+{{- end }}
+
 {{- /* The name of an export, by its image, source, precision and added voices. */}}
 {{- define "quartet.export" -}}
 {{- $voices := .Values.models.voices }}
 {{- $added := ternary (printf " %s %s" $voices.claim $voices.revision) "" (ne $voices.claim "") }}
+{{- $own := dig "voices" "" .Values.frontend.settings }}
+{{- if kindIs "map" $own }}
+{{- $added = printf "%s %s" $added (toJson $own) }}
+{{- end }}
 {{- printf "%s %s %s%s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision $added | sha256sum | trunc 8 }}
 {{- end }}
 

@@ -13,7 +13,7 @@ containers:
     {{- include "quartet.container" .root | nindent 4 }}
     args:
       - --model-config-name={{ .values.config }}
-      {{- range .values.models }}
+      {{- range include "quartet.loaded" (dict "root" .root "models" .values.models) | fromJsonArray }}
       - --load-model={{ . }}
       {{- end }}
     env:

@@ -2,7 +2,7 @@
 
 import { Code } from "/shared/code.js";
 import { byId, copyButton, make } from "/shared/dom.js";
-import { OPERATIONS, bounds, firstRequest, language, offer, priceOf } from "/shared/offer.js";
+import { OPERATIONS, bounds, describe, firstRequest, offer, priceOf } from "/shared/offer.js";
 
 const EVERY_SECONDS = 10;
 const WORDS = {
@@ -63,7 +63,7 @@ async function start() {
   byId("models").append(...here.models.map((model) => modelRow(model, here.exports)));
   byId("skipped").append(...skippedItems(here.exports));
   byId("voices").textContent = here.voices.length
-    ? `Voices: ${here.voices.map((voice) => `${voice.name} (${language(voice.language)}, ${voice.gender})`).join(", ")}`
+    ? `Voices: ${here.voices.map((voice) => `${voice.name} (${describe(voice, here.accents)})`).join(", ")}`
     : "";
   byId("bounds").textContent = bounds(here);
   byId("extensions").textContent = here.extensions ? `Extensions that are on: ${here.extensions.join(", ")}` : "";

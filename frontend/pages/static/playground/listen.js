@@ -1,7 +1,7 @@
 // Listen: a text, said by one of the voices.
 
 import { byId, make, number } from "/shared/dom.js";
-import { cost, firstVoice, language } from "/shared/offer.js";
+import { cost, describe, firstVoice } from "/shared/offer.js";
 import { Panel, count } from "./panel.js";
 import { Sound, measured } from "./sound.js";
 
@@ -18,7 +18,7 @@ export function listen(here, handOver) {
   const form = byId("speech").querySelector("form");
   const first = firstVoice(here, navigator.language.slice(0, 2));
   const { streams, speeds } = extend(form, here.extensions ?? []);
-  byId("voices").append(...here.voices.map((voice) => voiceChoice(voice, voice === first)));
+  byId("voices").append(...here.voices.map((voice) => voiceChoice(voice, describe(voice, here.accents), voice === first)));
   byId("said").value = EXAMPLES[first.language] ?? EXAMPLES.en;
   const panel = new Panel(byId("speech"), request, show);
   let [shown, file, waited] = ["", null, 0];
@@ -79,8 +79,8 @@ function extend(form, extensions) {
   return { streams, speeds };
 }
 
-function voiceChoice({ name, language: code, gender }, first) {
+function voiceChoice({ name }, words, first) {
   const choice = make("input", { type: "radio", name: "voice", value: name });
   choice.defaultChecked = first;
-  return make("label", { class: "choice" }, choice, make("span", {}, name, make("small", {}, `${language(code)}, ${gender}`)));
+  return make("label", { class: "choice" }, choice, make("span", {}, name, make("small", {}, words)));
 }

@@ -25,19 +25,22 @@ export function cost({ models }, model, quantity) {
   return micro ? `${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")} CHF` : "free";
 }
 
-// What to expect of the models that a checkout begins with; they are known by their voices.
-export const bounds = ({ robots }) =>
-  robots.length
-    ? "These are the demo's models: Whisper base understands people in 99 languages, ryan speaks like one and the other voices like robots, " +
-      "embeddings and rerank are at home in English. MODELS=hub has Whisper large-v3-turbo and natural voices."
+// A voice in words, such as "German, male, with the accent of Spanish".
+export function describe({ name, language: code, gender }, accents) {
+  const accent = accents[name] ? `, with the accent of ${language(accents[name])}` : "";
+  return `${language(code)}, ${gender}${accent}`;
+}
+
+// What to expect of the models that a checkout begins with; they are known by a voice with an accent.
+export const bounds = ({ accents }) =>
+  accents.thorsten
+    ? `These are the demo's small models: Whisper base in 99 languages, and thorsten speaks German with the accent of ${language(accents.thorsten)}. ` +
+      "MODELS=hub has Whisper large-v3-turbo, M3 and Piper's voices."
     : "";
 
-// A voice that sounds natural, of the language where there is one.
-export function firstVoice({ voices, robots }, code) {
-  const natural = voices.filter(({ name }) => !robots.includes(name));
-  const among = natural.length ? natural : voices;
-  return among.find((voice) => voice.language === code) ?? among.find((voice) => voice.language === "en") ?? among[0];
-}
+// A voice of the language where there is one.
+export const firstVoice = ({ voices }, code) =>
+  voices.find((voice) => voice.language === code) ?? voices.find((voice) => voice.language === "en") ?? voices[0];
 
 // The request that a page begins with.
 export function firstRequest(here) {

@@ -1,0 +1,36 @@
+"""Piper's files of small voices with random weights."""
+
+import shutil
+import warnings
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from scripts.export_models import checkpoints
+from tests import lookalike_voice
+from tests.conftest import ROOT
+
+_DESCRIPTION = ROOT / "model_repository" / "piper_ryan" / "1" / "voice.json"
+
+
+@cache
+def _graph() -> bytes:
+    # torch's exporter warns of itself.
+    with TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        path = Path(folder, "voice.onnx")
+        lookalike_voice.write(path)
+        return path.read_bytes()
+
+
+def write_voice(path: Path) -> None:
+    """Write the ``.onnx`` file of a voice, with its description next to it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(_graph())
+    shutil.copy(_DESCRIPTION, path.with_name(f"{path.name}.json"))
+
+
+def write_six(folder: Path) -> None:
+    """Write the six voices of the contract, laid out as on the hub."""
+    for path in checkpoints.VOICE_FILES.values():
+        write_voice(folder / f"{path}.onnx")
