@@ -135,8 +135,9 @@ class Served:
 
     def triton_models_of(self, model: Model) -> tuple[str, ...]:
         """The Triton models of one model."""
-        speaks = model.operation == SPEECH
-        return tuple(voice.triton_model for voice in self.voices) if speaks else (model.triton_model,)
+        if model.operation != SPEECH:
+            return (model.triton_model,)
+        return tuple(dict.fromkeys(voice.triton_model for voice in self.voices))
 
 
 def _with_others(own: Collection[str], others: Mapping[str, str]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """The pages in Debian's Chromium before a fake Triton: accessibility, markup, progress and errors."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator
 
 import pytest
@@ -173,7 +174,7 @@ async def test_the_start_page_says_how_each_model_was_exported_and_what_was_skip
     offer["exports"]["m3_reranker"] = {"way": "", "skipped": []}
     await tab.route("**/offer.json", lambda route: route.fulfill(json=offer))
     await tab.goto(f"{url}/")
-    await expect(tab.get_by_role("row", name="tts-1-hd").get_by_role("cell").last).to_have_text("rewritten, original")
+    await expect(tab.get_by_role("row", name="tts-1-hd").get_by_role("cell").last).to_have_text("int8, original")
     await expect(tab.get_by_role("row", name="rerank-v2-m3")).to_contain_text("not known")
     await expect(tab.locator("#skipped li")).to_have_text(
         [
@@ -184,9 +185,20 @@ async def test_the_start_page_says_how_each_model_was_exported_and_what_was_skip
     await tab.unroute_all()
 
 
-async def test_the_first_voice_is_a_natural_one(tab: Page, url: str) -> None:
-    await tab.goto(f"{url}/playground")
-    await expect(tab.get_by_label("ryan")).to_be_checked()
+@pytest.mark.parametrize(
+    ("locale", "voice", "begins"),
+    [("it-CH", "paola", "Buongiorno"), ("de-CH", "thorsten", "Kannst"), ("ja-JP", "amy", "Good morning")],
+)
+async def test_the_first_voice_and_its_sentence_are_of_the_readers_language(
+    tab: Page, url: str, locale: str, voice: str, begins: str
+) -> None:
+    assert tab.context.browser is not None
+    reader = await tab.context.browser.new_context(locale=locale)
+    page = await reader.new_page()
+    await page.goto(f"{url}/playground")
+    await expect(page.get_by_label(voice)).to_be_checked()
+    await expect(page.locator("#said")).to_have_value(re.compile(f"^{begins}"))
+    await reader.close()
 
 
 async def test_the_copied_base_url_and_request_have_this_address(tab: Page, url: str) -> None:

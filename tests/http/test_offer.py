@@ -43,7 +43,7 @@ async def test_the_triton_models_of_the_offer_are_those_of_readiness(client: Cli
 
 
 @pytest.mark.settings(
-    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)}, models="tts-1", voices="amy,ryan"
+    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)}, models="tts-1", voices="paola,amy,ryan"
 )
 async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(client: Client) -> None:
     offer = await _offer(client)
@@ -55,7 +55,7 @@ async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(
             "price": {"chf": "7.50", "unit": "million_characters", "size": 1_000_000},
         }
     ]
-    assert [voice["name"] for voice in offer["voices"]] == ["amy", "ryan"]
+    assert [voice["name"] for voice in offer["voices"]] == ["paola", "amy", "ryan"]
 
 
 async def test_the_offer_and_the_metrics_say_how_each_model_was_exported(settings: Settings, tmp_path: Path) -> None:
