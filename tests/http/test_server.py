@@ -108,7 +108,7 @@ async def test_a_request_in_flight_is_answered_when_the_server_ends(client: Clie
 
 _SPEECH = say("Good morning everybody, this is a test.")
 # One window of 30 s, and several.
-SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 48))
+SHORT, LONG = (encode(np.concatenate([_SPEECH] * times), "wav") for times in (2, 64))
 
 
 @pytest.mark.settings(request_seconds=1.0)

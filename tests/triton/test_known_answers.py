@@ -107,4 +107,5 @@ async def test_a_frontend_with_other_files_is_not_verified(mistaken: Served, sta
     assert done.returncode == 1
     wrong = _wrong(done)
     assert any(line.startswith("tokens of: ") for line in wrong)
-    assert {line.split(",")[0] for line in wrong if line.startswith("sound of ")} == {"sound of amy"}
+    # Outlines of sounds are of no use here: another rounding moves Kokoro's sounds by a frame.
+    assert any("hears amy: word error" in line for line in wrong)
