@@ -43,7 +43,9 @@ async def test_the_triton_models_of_the_offer_are_those_of_readiness(client: Cli
 
 
 @pytest.mark.settings(
-    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)}, models="tts-1", voices="paola,amy,ryan"
+    prices={**PRICES, "tts-1": Price("speech", "million_characters", 7_500_000)},
+    models="tts-1",
+    voices="paola,amy,ryan",
 )
 async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(client: Client) -> None:
     offer = await _offer(client)
