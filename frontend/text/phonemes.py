@@ -58,10 +58,11 @@ def _utterances(sentences: Sequence[str], alphabet: Alphabet, before: int | None
     In a stream, ``before`` is the number of symbols that were spoken before, which bounds the length of the next part.
     """
     found: list[tuple[list[str], bool]] = []
+    total = 0
     for sentence in sentences:
         symbols = alphabet.symbols(_as_one(load_phonemizer().phonemize(alphabet.espeak_voice, sentence)))
         while symbols:
-            spoken = None if before is None else before + sum(len(part) for part, _ in found)
+            spoken = None if before is None else before + total
             last, ends = found[-1] if found else ([], False)
             room = _most(alphabet, spoken)
             at = _cut(symbols, room)
@@ -72,8 +73,10 @@ def _utterances(sentences: Sequence[str], alphabet: Alphabet, before: int | None
             joined = [*last, *("" if last[-1:] and last[-1] in _SENTENCE_ENDS else "."), " ", *part]
             if ends and alphabet.joins and len(joined) <= _most(alphabet, spoken and spoken - len(last)):
                 found[-1] = (joined, not symbols)
+                total += len(joined) - len(last)
             else:
                 found.append((part, not symbols))
+                total += len(part)
     return [Utterance(alphabet.to_ids(part), ends) for part, ends in found]
 
 

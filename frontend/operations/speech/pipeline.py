@@ -101,7 +101,7 @@ class SpeechPipeline:
             memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * _BYTES_PER_CHARACTER / request.speed)))
             # Sent audio holds no memory, so only its length is limited.
             text = self._begin(request, context, expected, lambda beyond: None)
-            self._refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.ids_per_symbol * len(request.text))
+            self._refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(request.text))
             with self._unbilled.work(context.key) as timer:
                 pieces = self._pieces(text, timer)
                 return await anext(pieces), pieces, bill

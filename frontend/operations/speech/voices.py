@@ -36,10 +36,6 @@ class ExportedVoice(ABC):
     def inputs(self, ids: list[int], speed: float) -> Inputs:
         """The model's inputs for a sentence. ``speed`` divides the length of its sounds."""
 
-    @property
-    def ids_per_symbol(self) -> int:
-        return self.alphabet.ids_per_symbol
-
 
 @dataclass(frozen=True)
 class PiperVoice(ExportedVoice):
