@@ -1,8 +1,10 @@
 """A fake of Triton's module for Python models, with the parts that our models use."""
 
+import importlib.util
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -44,3 +46,13 @@ def install_fake(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str]
     triton.triton_string_to_numpy = {"TYPE_FP32": np.float32}.__getitem__
     triton.Logger = type("Logger", (), {"log_error": staticmethod(lambda message: None)})
     monkeypatch.setitem(sys.modules, module.__name__, module)
+
+
+def load(path: Path, name: str) -> ModuleType:
+    """The module of a model's ``model.py``, under this name, since every model has a file of that name."""
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

@@ -1,6 +1,5 @@
 """Triton's Python model of Kokoro, with fakes of Triton's module and of the speaker."""
 
-import importlib.util
 from pathlib import Path
 from typing import Any
 
@@ -48,11 +47,7 @@ class Speaker:
 @pytest.fixture
 def instance(monkeypatch: pytest.MonkeyPatch) -> Any:
     python_backend.install_fake(monkeypatch, lambda request, name: Tensor(name, request.tensors[name]))
-    spec = importlib.util.spec_from_file_location("kokoro_model", FOLDER / "model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = python_backend.load(FOLDER / "model.py", "kokoro_model")
     monkeypatch.setattr(module, "Speaker", Speaker)
     started = module.TritonPythonModel()
     config = '{"parameters": {"intra_threads": {"string_value": "3"}}}'

@@ -1,7 +1,6 @@
 """The ONNX backend of the embedded Triton answers as the C++ one does, and rejects what the C++ one rejects."""
 
 import copy
-import importlib.util
 import json
 import sys
 import threading
@@ -46,12 +45,7 @@ def backend(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The backend's module, as Triton loads it from its own folder."""
     python_backend.install_fake(monkeypatch, lambda request, name: Tensor(name, request.values))
     monkeypatch.setattr(sys, "path", [*sys.path])
-    spec = importlib.util.spec_from_file_location("onnx_backend", BACKEND / "model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return python_backend.load(BACKEND / "model.py", "onnx_backend")
 
 
 def _start(backend: ModuleType, folder: Path, *nodes: onnx.NodeProto, config: dict[str, Any] | None = None) -> Any:

@@ -1,6 +1,5 @@
 """Triton's Python model of texts, with fakes of Triton's module and of the text model."""
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -51,11 +50,7 @@ class TextModel:
 @pytest.fixture
 def instance(monkeypatch: pytest.MonkeyPatch) -> Any:
     python_backend.install_fake(monkeypatch, lambda request, name: Tensor(name, request.tensors[name]))
-    spec = importlib.util.spec_from_file_location("m3_model", FOLDER / "model.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = python_backend.load(FOLDER / "model.py", "m3_model")
     monkeypatch.setattr(module, "TextModel", TextModel)
     started = module.TritonPythonModel()
     config = '{"output": [{"name": "embedding"}], "parameters": {"intra_threads": {"string_value": "3"}}}'
