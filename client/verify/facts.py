@@ -87,14 +87,10 @@ class People:
 
 @dataclass(frozen=True)
 class Spoken:
-    """A spoken sentence: its length, its loudness relative to full scale, and its ``sound.outline``.
-
-    A voice that varies, as Piper's do, has no outline.
-    """
+    """A spoken sentence: its length, and its loudness relative to full scale."""
 
     seconds: float
     decibels: float
-    outline: str = ""
 
 
 @dataclass(frozen=True)

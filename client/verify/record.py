@@ -9,7 +9,6 @@ from client.verify.checks import OPERATIONS, check
 from client.verify.facts import Facts, Heard, Recording, Spoken, Vector
 from client.verify.people import HEARING, clips
 from client.verify.questions import Questions, RefusedError, Transcript
-from client.verify.sound import outline
 from client.verify.speech import say, voices
 from client.verify.texts import Embedded, logit, units
 
@@ -76,14 +75,9 @@ async def _heard(api: Questions, model: str, clip: bytes) -> Heard:
 
 
 async def _spoken(api: Questions, facts: Facts) -> dict[str, list[Spoken]]:
-    """Each voice's sentences, without outlines if the voice varies, as Piper's do."""
+    """Each voice's sentences."""
     sentences: dict[str, list[Spoken]] = {}
     for voice in voices(facts):
-        first, again = [(await say(api, facts, voice)).sentences for _ in range(2)]
-        outlines = [outline(sound) for sound in first]
-        steady = outlines == [outline(sound) for sound in again]
-        sentences[voice.name] = [
-            Spoken(round(sound.seconds, 3), round(sound.decibels, 1), shape if steady else "")
-            for sound, shape in zip(first, outlines, strict=True)
-        ]
+        said = (await say(api, facts, voice)).sentences
+        sentences[voice.name] = [Spoken(round(each.seconds, 3), round(each.decibels, 1)) for each in said]
     return sentences

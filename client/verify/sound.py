@@ -1,6 +1,5 @@
-"""Sound: WAV files, joining, and an outline for comparison."""
+"""Sound: WAV files and joining."""
 
-import base64
 import io
 import wave
 from collections.abc import Sequence
@@ -14,9 +13,6 @@ from client.verify.questions import RefusedError
 
 # Share of the loudest sample above which a sample is speech.
 _SPEECH = 0.01
-_FRAME_SECONDS = 0.05
-_BANDS = np.geomspace(100, 7500, 9)  # edges in Hz
-_FLOOR_DB = 50.0
 
 Samples = NDArray[np.int16]
 
@@ -74,30 +70,3 @@ def joined(sounds: Sequence[Sound], pauses: Sequence[float]) -> tuple[Sound, lis
         parts += [silence, sound.samples]
         spans.append((start / rate, clock / rate))
     return Sound(np.concatenate(parts), rate), spans
-
-
-def outline(sound: Sound) -> str:
-    """Decibels below the loudest value, in eight bands and frames of 50 ms, uint8 [frames, 8] in base64."""
-    length = round(_FRAME_SECONDS * sound.rate)
-    frames = len(sound.samples) // length
-    cut = sound.samples[: frames * length].reshape(frames, length) * np.hanning(length)
-    power = np.abs(np.fft.rfft(cut)) ** 2
-    edges = np.searchsorted(np.fft.rfftfreq(length, 1 / sound.rate), _BANDS)
-    bands = np.stack([power[:, low:high].sum(axis=1) for low, high in zip(edges, edges[1:], strict=False)], axis=1)
-    loudness = 10 * np.log10(bands / max(float(bands.max(initial=0)), 1e-9) + 10 ** (-_FLOOR_DB / 10))
-    return base64.b64encode((-loudness).round().clip(0, 255).astype(np.uint8).tobytes()).decode("ascii")
-
-
-def apart(expected: str, got: str) -> float:
-    """The largest distance of two frames of outlines: the mean difference of their bands, in decibels.
-
-    Infinite if the lengths differ by more than a frame.
-    """
-    bands = len(_BANDS) - 1
-    one, other = (
-        np.frombuffer(base64.b64decode(each), np.uint8).reshape(-1, bands).astype(float) for each in (expected, got)
-    )
-    count = min(len(one), len(other))
-    if abs(len(one) - len(other)) > 1 or not count:
-        return float("inf")
-    return float(np.abs(one[:count] - other[:count]).mean(axis=1).max())

@@ -10,11 +10,10 @@ from client.verify.facts import Facts, Recording
 from client.verify.people import HEARING
 from client.verify.questions import Questions
 from client.verify.rows import Row, asked, at_most, same
-from client.verify.sound import Sound, apart, joined, outline, read_wav, write_wav
+from client.verify.sound import Sound, joined, read_wav, write_wav
 from frontend.catalogue.voices import VOICES, Voice
 
 _PART = "|"
-_OUTLINE_DB = 3.0  # largest distance of outlines
 
 
 @dataclass(frozen=True)
@@ -69,21 +68,17 @@ async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
 
 
 def _sounds(recordings: Sequence[Recording], voice: str, said: Said) -> list[Row]:
-    """Compare length and loudness of each sentence with the recorded ones, and its sound if the voice does not vary."""
+    """Compare length and loudness of each sentence with the recorded ones."""
     known = next((each for each in recordings if each.spoken.get(voice)), None)
     if known is None:
         return []
     pairs = list(zip(known.spoken[voice], said.sentences, strict=True))
     longer = max(abs(sound.seconds / expected.seconds - 1) for expected, sound in pairs)
     louder = max(abs(sound.decibels - expected.decibels) for expected, sound in pairs)
-    rows = [
+    return [
         at_most(f"length of {voice}, share at most", longer, known.limits["length"]),
         at_most(f"loudness of {voice}, dB at most", louder, known.limits["loudness"]),
     ]
-    if all(expected.outline for expected, _ in pairs):
-        away = max(apart(expected.outline, outline(sound)) for expected, sound in pairs)
-        rows.append(at_most(f"sound of {voice}, dB at most", away, _OUTLINE_DB))
-    return rows
 
 
 async def _hears(

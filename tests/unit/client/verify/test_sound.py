@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from client.verify.questions import RefusedError
-from client.verify.sound import Sound, apart, joined, outline, read_wav, write_wav
+from client.verify.sound import Sound, joined, read_wav, write_wav
 
 RATE = 16_000
 
@@ -51,18 +51,3 @@ def test_sounds_are_joined_behind_their_pauses() -> None:
     whole, spans = joined([_tone(440), _tone(220, 0.5)], [0.25, 0.5])
     assert spans == [(0.25, 1.25), (1.75, 2.25)]
     assert whole.seconds == 2.25
-
-
-def test_the_same_sound_has_the_same_outline_at_any_loudness() -> None:
-    assert apart(outline(_tone(440)), outline(_tone(440, loudness=10_000))) <= 1
-
-
-def test_a_moment_of_another_sound_is_far_from_it() -> None:
-    sound = _tone(440).samples.copy()
-    sound[4000:5600] = _tone(1500, 0.1).samples
-    assert apart(outline(_tone(440)), outline(Sound(sound, RATE))) > 5
-
-
-@pytest.mark.parametrize(("seconds", "far"), [(1.05, False), (1.1, True), (1.2, True), (0.95, False), (0.9, True)])
-def test_a_sound_that_is_longer_or_shorter_by_more_than_a_frame_is_infinitely_far(seconds: float, far: bool) -> None:
-    assert (apart(outline(_tone(440)), outline(_tone(440, seconds))) == float("inf")) is far

@@ -6,7 +6,7 @@ import pytest
 
 from client.verify.facts import Facts, Recording, Speech, Spoken
 from client.verify.questions import Questions, RefusedError, Transcript
-from client.verify.sound import Sound, outline, write_wav
+from client.verify.sound import Sound, write_wav
 from client.verify.speech import say, spoken
 from frontend.catalogue.voices import VOICES
 from tests.unit.client.verify.answers import failed
@@ -29,13 +29,12 @@ class Talk(Questions):
     heard: Transcript = HEARD
     loudness: float = 1.0
     rate: int = RATE
-    hertz: dict[str, float] = field(default_factory=dict)
     refused: dict[str, RefusedError] = field(default_factory=dict)
 
     async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
         if voice in self.refused:
             raise self.refused[voice]
-        sound = _tone(self.hertz.get(voice, 440.0), 1.0)
+        sound = _tone(440.0, 1.0)
         return write_wav(Sound((sound.samples * self.loudness).astype(np.int16), self.rate))
 
     async def hear(self, model: str, file: bytes, temperature: float = 0.0) -> Transcript:
@@ -85,10 +84,10 @@ async def test_a_voice_without_an_answer_is_wrong_only_if_it_is_served(missing: 
     assert [(row.fact, row.got, row.ok) for row in rows if not row.ok] == [("speech of ryan", "502: no answer", ok)]
 
 
-def _recorded(outlined: bool = True) -> Facts:
+def _recorded() -> Facts:
     """Both sentences as the voice amy says them."""
     tones = [_tone(440.0, seconds) for seconds in (2.0, 1.0)]
-    said = [Spoken(each.seconds, each.decibels, outline(each) if outlined else "") for each in tones]
+    said = [Spoken(each.seconds, each.decibels) for each in tones]
     limits = {"length": 0.15, "loudness": 3.0}
     recording = Recording("fp32", limits, [], [], [], [], {}, {"amy": said, "ryan": []})
     return Facts("", speech=SPEECH, recordings=[recording])
@@ -98,10 +97,9 @@ def _recorded(outlined: bool = True) -> Facts:
     ("talk", "wrong"),
     [
         (Talk(), set()),
-        (Talk(hertz={"amy": 1200.0}), {"sound of amy, dB at most"}),
         (Talk(loudness=0.5), {"loudness of amy, dB at most"}),
     ],
-    ids=["as it did", "higher", "softer"],
+    ids=["as it did", "softer"],
 )
 async def test_a_voice_sounds_as_it_was_recorded(talk: Talk, wrong: set[str]) -> None:
     assert failed(await spoken(talk, _recorded(), "")) == wrong
@@ -109,7 +107,7 @@ async def test_a_voice_sounds_as_it_was_recorded(talk: Talk, wrong: set[str]) ->
 
 @pytest.mark.parametrize(("rate", "wrong"), [(RATE, set()), (22_050, {"length of amy, share at most"})])
 async def test_another_sample_rate_makes_a_voice_too_short(rate: int, wrong: set[str]) -> None:
-    facts = replace(_recorded(outlined=False), speech=replace(SPEECH, voices=["nobody"]))
+    facts = replace(_recorded(), speech=replace(SPEECH, voices=["nobody"]))
     assert failed(await spoken(Talk(rate=rate), facts, "")) == wrong
 
 
