@@ -8,7 +8,7 @@ from itertools import pairwise
 from frontend.audio.prepare import Prepared, SpokenWindow
 from frontend.operations.transcription.languages import iso_code
 from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
-from frontend.text.abbreviations import is_abbreviation
+from frontend.text.reading.abbreviations import is_abbreviation
 from frontend.tritons.triton import Arrays
 
 WORDS = ("word_start", "word_end", "word_text", "word_probability")

@@ -5,7 +5,8 @@ import unicodedata
 
 # Unicode compatibility forms with a meaning of their own: fractions, powers and indices.
 _MEANINGFUL = ("<fraction>", "<super>", "<sub>")
-_KEPT = "…！？"
+# Signs that are read by the tables of a language, among others.
+_KEPT = "…！？№µ"
 # Longest replacement of a ligature, in characters. Some Arabic ligatures mean a whole sentence.
 _LONGEST_LIGATURE = 4
 _ALIKE = str.maketrans({**dict.fromkeys("`´‘’ʼ", "'"), "\N{HYPHEN}": "-", "\0": " "})

@@ -1,0 +1,166 @@
+"""Writes out dates, days and years."""
+
+import re
+from functools import cache
+
+from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
+
+_ISO = re.compile(r"(?<![\w.,/-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\w-])")
+# Days, months and years with dots or slashes. The last dot of 24.12. may end a sentence too.
+_DOTTED = re.compile(r"(?<![\w.,/:])([0-3]?\d)\.\s?([01]?\d)\.(?:\s?([12]\d{3}|\d{2})(?![\w]|[.,]\d))?(?!\d)")
+_SLASHED = re.compile(r"(?<![\w.,/:])([0-3]?\d)/([0-3]?\d)/([12]\d{3}|\d{2})(?![\w/]|[.,]\d)")
+_YEAR = re.compile(r"(?<![\w.,'/:+€$£-])(1[1-9]\d\d|20[1-9]\d)(er|s)?(?![\w'/:%€$£]|[.,]\d|-\w)")
+_SHORT_DECADE = re.compile(r"(?<!\w)['’](\d)0s\b")
+_DECADES = ("", "tens", "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
+_MOST_MONTHS, _MOST_DAYS = 12, 31
+
+
+def written_out(text: str, code: str) -> str:
+    """The text with names of months and days, and years as one says them."""
+    if (spoken := language(code)) is None or code not in _DOTTED_DATES:
+        return text
+    text = _days(code).sub(lambda match: _from_day_to_day(match, spoken), text)
+    if not any(character.isdigit() for character in text):
+        return text
+    text = _ISO.sub(lambda match: _date(match[3], match[2], match[1], match, code, spoken), text)
+    text = _DOTTED.sub(lambda match: _date(match[1], match[2], match[3], match, code, spoken), text)
+    text = _SLASHED.sub(lambda match: _slashed(match, code, spoken), text)
+    if code == "en":
+        text = _months(code).sub(lambda match: _english(match, spoken), text)
+        text = _SHORT_DECADE.sub(lambda match: _DECADES[int(match[1])], text)
+    return _YEAR.sub(lambda match: _year_in(match, code, spoken), text) if code in ("en", "de") else text
+
+
+_DOTTED_DATES = ("en", "de", "fr", "it")
+
+
+def _slashed(match: re.Match[str], code: str, spoken: Language) -> str:
+    one, other, year = match.groups()
+    american = code == "en" and int(one) <= _MOST_MONTHS
+    return _date(*((other, one) if american else (one, other)), year, match, code, spoken)
+
+
+def _date(day: str, month: str, year: str | None, match: re.Match[str], code: str, spoken: Language) -> str:
+    if not (0 < int(month) <= _MOST_MONTHS and 0 < int(day) <= _MOST_DAYS):
+        return match[0]
+    name = spoken.tables["dates"]["months"].split()[int(month) - 1]
+    if year and len(year) == 2:
+        year = f"{19 if int(year) > 50 else 20}{year}"
+    said = f"{_day(int(day), name, code)}{f' {year}' if year else ''}"
+    behind = match.string[match.end() :][:NEAR]
+    ends = match[0].endswith(".") and (not behind.strip() or first_word(behind)[:1].isupper())
+    return f"{said}{'.' if ends else ''}"
+
+
+def _day(day: int, month: str, code: str) -> str:
+    match code:
+        case "en":
+            return f"{month} {day}{_ending(day)}"
+        case "de":
+            return f"{day}. {month}"
+        case "fr":
+            return f"{'1er' if day == 1 else day} {month}"
+        case _:
+            return f"{'1º' if day == 1 else day} {month}"
+
+
+def _ending(day: int) -> str:
+    return "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
+
+
+@cache
+def _days(code: str) -> re.Pattern[str]:
+    """From one day to another, such as Mo–Fr and Mon.-Fri."""
+    spoken = language(code)
+    days = "|".join(spoken.tables["abbreviations"]["days"] if spoken else ())
+    return re.compile(rf"(?<!\w)({days})\.?\s?[-–]\s?({days})(?!\w)", re.IGNORECASE)
+
+
+def _from_day_to_day(match: re.Match[str], spoken: Language) -> str:
+    days = spoken.tables["abbreviations"]["days"]
+    one, other = (days[each.lower()] for each in match.groups())
+    return f"{one} {spoken.tables['signs']['to']} {other}"
+
+
+@cache
+def _months(code: str) -> re.Pattern[str]:
+    """English months before a day, and days that are written short before a month."""
+    spoken = language(code)
+    tables = spoken.tables if spoken else {}
+    short = tables["abbreviations"]
+    months = "|".join([*map(str.capitalize, short["months"]), *tables["dates"]["months"].split()])
+    days = "|".join(map(str.capitalize, short["days"]))
+    return re.compile(
+        rf"(?<!\w)(?:({days})\.?(?=,? (?:{months})\b))?(,? )?"
+        rf"(?<!\w)({months})\b\.?(?: ([0-3]?\d)(?:st|nd|rd|th)?(?!\w|[:.,]\d|[-–/]))?(,? [12]\d{{3}}(?!\w|[.,]\d))?"
+    )
+
+
+def _english(match: re.Match[str], spoken: Language) -> str:
+    weekday, joint, month, day, year = match.groups()
+    short = spoken.tables["abbreviations"]
+    if not (day or year) and not _follows_number(match):
+        return match[0]
+    name = short["months"].get(month.lower(), month)
+    said = f"{name} {day}{_ending(int(day))}" if day else name
+    weekday = short["days"][weekday.lower()] if weekday else ""
+    return f"{weekday}{joint or ''}{said}{_spoken_year(year) if year else ''}"
+
+
+def _follows_number(match: re.Match[str]) -> bool:
+    return match[0][:1] == " " and match.string[: match.start()][-1:].isdigit()
+
+
+def _spoken_year(year: str) -> str:
+    return f"{year[:-4]}{_english_year(year[-4:])}"
+
+
+def _english_year(year: str) -> str:
+    century, rest = year[:2], int(year[2:])
+    if year[2:] == "00":
+        return f"{century} hundred"
+    if century == "20" and rest < 10:
+        return year
+    return f"{century} {'oh ' if rest < 10 else ''}{rest}"
+
+
+def _year_in(match: re.Match[str], code: str, spoken: Language) -> str:
+    year, decade = match.groups()
+    if decade:
+        if code == "de":
+            return (
+                f"{_german_century(year, spoken)}hundert{year[2:]}er" if decade == "er" and year < "2000" else match[0]
+            )
+        if decade == "s" and year[3] == "0":
+            return f"{year[:2]} {_DECADES[int(year[2])] or 'hundreds'}"
+        return match[0]
+    if not _is_year(match, code, spoken):
+        return match[0]
+    if code == "en":
+        return _english_year(year)
+    rest = str(int(year[2:])) if int(year[2:]) else ""
+    return f"{_german_century(year, spoken)}hundert{rest}" if year < "2000" else year
+
+
+def _german_century(year: str, spoken: Language) -> str:
+    """The number of hundreds, from the ordinal: neunzehn from neunzehnte."""
+    ordinals: str = spoken.tables["ordinals"]["first"]
+    return ordinals.split()[int(year[:2])].removesuffix("te")
+
+
+def _is_year(match: re.Match[str], code: str, spoken: Language) -> bool:
+    """Whether a number of four digits is a year, by the words beside it."""
+    before = match.string[max(0, match.start() - NEAR) : match.start()]
+    behind = match.string[match.end() :][:NEAR]
+    words = last_words(before)
+    if before.rstrip(" ").endswith(("(", "–", "©")) and behind[:1] in (")", "–", "-", ",", ""):
+        return True
+    if re.match(r"[.!?,;)]?$|[.!?,;)]\s", behind):
+        # A count has a noun, and prices of this size are said so too.
+        return True
+    if not words:
+        # "1989 fiel die Mauer": nouns have a capital.
+        return code == "de" and behind[:1] == " " and behind[1:2].islower()
+    return words[-1].lower() in spoken.words("dates", "before_years") and not before.rstrip(" ").endswith(
+        (".", "!", "?")
+    )
