@@ -61,7 +61,7 @@ def split(text: str, language: str) -> list[str]:
 
 def read(line: str, language: str) -> str:
     """A line as it is said."""
-    line = _NUMBERED.sub(r"\1,", _BULLET.sub("", line))
+    line = _NUMBERED.sub(r"\1,", _BULLET.sub("", line)) if not ordinals.begins_with_date(line, language) else line
     for written_out in _READERS:
         line = written_out(line, language)
     return line

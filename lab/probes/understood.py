@@ -1,8 +1,10 @@
 """How many words of each voice Whisper mishears: python -m lab.probes.understood URL KEY --voices amy paola --worst 5
 
 A voice says the 60 sentences of its language, and ``stt-1-hd`` hears them. Both texts are brought to
-one spelling (``lab.peers.alike``). Whisper's own errors count too, so compare only voices of one language, heard by the
-same model. ``--folder`` scores WAV files 1.wav to 60.wav of any other speaker.
+one spelling (``lab.peers.alike``). With ``--read-aloud`` it says texts full of signs instead, 15 of them Markdown, and
+the words wrong are those that differ from how a native speaker reads them (``read_aloud``: kind, text, reading).
+Whisper's own errors count too, so compare only voices of one language, heard by the same model. ``--folder`` scores
+WAV files 1.wav to 60.wav of any other speaker.
 """
 
 import argparse
@@ -22,6 +24,18 @@ from lab.peers.alike import wrong
 from scripts.benchmark.common.sentences import LANGUAGES, sentences
 
 _HEARD_BY = "stt-1-hd"
+
+
+_READ_ALOUD = Path(__file__).parent / "read_aloud"
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A sentence of a kind such as "dates", and how it is read."""
+
+    kind: str
+    text: str
+    reading: str
 
 
 @dataclass(frozen=True)
@@ -49,19 +63,33 @@ async def hear(product: Questions, sound: bytes, language: str) -> str:
     return str(json.loads(await product.ask("POST", "/audio/transcriptions", data=form))["text"])
 
 
+def plain(language: str) -> list[Sentence]:
+    return [Sentence(kind, text, text) for kind, text in sentences(language)]
+
+
+def read_aloud(language: str) -> list[Sentence]:
+    lines = (_READ_ALOUD / f"{language}.tsv").read_text(encoding="utf-8").splitlines()
+    return [Sentence(*(field.replace("\\n", "\n") for field in line.split("\t"))) for line in lines]
+
+
 async def measure(
-    product: Questions, language: str, voice: str, folder: Path | None = None, at_once: int = 1
+    product: Questions,
+    language: str,
+    voice: str,
+    texts: Sequence[Sentence],
+    folder: Path | None = None,
+    at_once: int = 1,
 ) -> list[Heard]:
     """Every sentence, said by a voice of the product, or by the files of a folder."""
     turn = asyncio.Semaphore(at_once)
 
-    async def one(number: int, kind: str, text: str) -> Heard:
+    async def one(number: int, said: Sentence) -> Heard:
         async with turn:
-            sound = (folder / f"{number}.wav").read_bytes() if folder else await product.speak(text, voice)
+            sound = (folder / f"{number}.wav").read_bytes() if folder else await product.speak(said.text, voice)
             heard = await hear(product, sound, language)
-        return Heard(kind, text, heard, sound, *wrong(text, heard, language))
+        return Heard(said.kind, said.text, heard, sound, *wrong(said.reading, heard, language))
 
-    return await asyncio.gather(*(one(number, *each) for number, each in enumerate(sentences(language), 1)))
+    return await asyncio.gather(*(one(number, each) for number, each in enumerate(texts, 1)))
 
 
 def store(heard: Sequence[Heard], folder: Path) -> None:
@@ -97,7 +125,8 @@ async def run(given: argparse.Namespace) -> None:
         said = {given.folder.name: given.language} if given.folder else served
         print("| voice | language | words said | words wrong |\n|---|---|---|---|")
         for name in given.voices or said:
-            heard = await measure(product, said[name], name, given.folder, given.at_once)
+            texts = read_aloud(said[name]) if given.read_aloud else plain(said[name])
+            heard = await measure(product, said[name], name, texts, given.folder, given.at_once)
             if given.keep:
                 store(heard, given.keep / name)
             show(name, said[name], heard, given.worst, given.kinds)
@@ -110,6 +139,7 @@ def main() -> None:
     parser.add_argument("--voices", nargs="+", help="names of voices; default: all that are served")
     parser.add_argument("--folder", type=Path, help="hear these WAV files instead, in --language")
     parser.add_argument("--language", choices=LANGUAGES)
+    parser.add_argument("--read-aloud", action="store_true", help="say the texts of lab/probes/read_aloud")
     parser.add_argument("--keep", type=Path, help="write WAV files and transcripts to a folder for each voice")
     parser.add_argument("--worst", type=int, default=0, help="sentences with most errors to print for each voice")
     parser.add_argument("--kinds", action="store_true", help="print the percentage for each kind of sentence")

@@ -60,7 +60,7 @@ _Kind = Callable[[_Place], bool | None]
 
 
 def _title(place: _Place) -> bool | None:
-    is_title = place.has_capital or place.previous in place.language.words("before", "titles")
+    is_title = place.has_capital or not place.words or place.previous in place.language.words("before", "titles")
     is_day = place.previous in place.language.words("before", "not_titles")
     named = place.before_capital and not place.language.opens(place.behind) or _INITIAL.match(place.behind)
     is_doctor = place.has_capital and first_word(place.behind) in place.language.words("behind", "titles")

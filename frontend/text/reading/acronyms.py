@@ -27,4 +27,4 @@ def _spelled(word: str, in_capitals: bool, spoken: Language) -> str:
         return word
     is_known = word.lower() in spoken.words("acronyms", "spelled")
     is_unspeakable = in_capitals and _VOWELS.isdisjoint(word.lower())
-    return " ".join(word) if is_known or is_unspeakable else word
+    return "-".join(word) if is_known or is_unspeakable else word

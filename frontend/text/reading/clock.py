@@ -69,7 +69,7 @@ def _french(match: re.Match[str], spoken: Language) -> str:
 def _italian(match: re.Match[str], spoken: Language) -> str:
     hour, mark, minutes = match.groups()
     words = last_words(match.string[max(0, match.start() - NEAR) : match.start()])
-    if mark == "." and not (words and words[-1].lower() in spoken.words("before", "hours")):
+    if mark == "." and spoken.words("before", "hours").isdisjoint(word.lower() for word in words[-4:]):
         return match[0]
     return f"{int(hour)}{f' e {int(minutes)}' if int(minutes) else ''}"
 

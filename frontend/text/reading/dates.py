@@ -11,6 +11,7 @@ _DOTTED = re.compile(r"(?<![\w.,/:])([0-3]?\d)\.\s?([01]?\d)\.(?:\s?([12]\d{3}|\
 _SLASHED = re.compile(r"(?<![\w.,/:])([0-3]?\d)/([0-3]?\d)/([12]\d{3}|\d{2})(?![\w/]|[.,]\d)")
 _YEAR = re.compile(r"(?<![\w.,'/:+€$£-])(1[1-9]\d\d|20[1-9]\d)(er|s)?(?![\w'/:%€$£]|[.,]\d|-\w)")
 _SHORT_DECADE = re.compile(r"(?<!\w)['’](\d)0s\b")
+_DAY_BEFORE = re.compile(r"(?<!\d)[0-3]?\d(?:st|nd|rd|th)?(?: of)? $")
 _DECADES = ("", "tens", "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
 _MOST_MONTHS, _MOST_DAYS = 12, 31
 
@@ -26,7 +27,7 @@ def written_out(text: str, code: str) -> str:
     text = _DOTTED.sub(lambda match: _date(match[1], match[2], match[3], match, code, spoken), text)
     text = _SLASHED.sub(lambda match: _slashed(match, code, spoken), text)
     if code == "en":
-        text = _months(code).sub(lambda match: _english(match, spoken), text)
+        text = _english(text, spoken)
         text = _SHORT_DECADE.sub(lambda match: _DECADES[int(match[1])], text)
     return _YEAR.sub(lambda match: _year_in(match, code, spoken), text) if code in ("en", "de") else text
 
@@ -83,36 +84,32 @@ def _from_day_to_day(match: re.Match[str], spoken: Language) -> str:
 
 
 @cache
-def _months(code: str) -> re.Pattern[str]:
-    """English months before a day, and days that are written short before a month."""
-    spoken = language(code)
+def _months() -> tuple[re.Pattern[str], re.Pattern[str]]:
+    """English days that are written short before a month; and months with the day and the year behind them."""
+    spoken = language("en")
     tables = spoken.tables if spoken else {}
-    short = tables["abbreviations"]
-    months = "|".join([*map(str.capitalize, short["months"]), *tables["dates"]["months"].split()])
-    days = "|".join(map(str.capitalize, short["days"]))
-    return re.compile(
-        rf"(?<!\w)(?:({days})\.?(?=,? (?:{months})\b))?(,? )?"
-        rf"(?<!\w)({months})\b\.?(?: ([0-3]?\d)(?:st|nd|rd|th)?(?!\w|[:.,]\d|[-–/]))?(,? [12]\d{{3}}(?!\w|[.,]\d))?"
+    months = "|".join([*map(str.capitalize, tables["abbreviations"]["months"]), *tables["dates"]["months"].split()])
+    days = "|".join(map(str.capitalize, tables["abbreviations"]["days"]))
+    day, year = r"(?: ([0-3]?\d)(?:st|nd|rd|th)?(?!\w|[:.,]\d|[-–/]))?", r"(?:(,? )([12]\d{3})(?!\w|[.,]\d))?"
+    return (
+        re.compile(rf"(?<!\w)({days})\.?(?=,? (?:{months})\b)"),
+        re.compile(rf"(?<!\w)({months})\b\.?{day}{year}"),
     )
 
 
-def _english(match: re.Match[str], spoken: Language) -> str:
-    weekday, joint, month, day, year = match.groups()
+def _english(text: str, spoken: Language) -> str:
+    days, months = _months()
     short = spoken.tables["abbreviations"]
-    if not (day or year) and not _follows_number(match):
-        return match[0]
-    name = short["months"].get(month.lower(), month)
-    said = f"{name} {day}{_ending(int(day))}" if day else name
-    weekday = short["days"][weekday.lower()] if weekday else ""
-    return f"{weekday}{joint or ''}{said}{_spoken_year(year) if year else ''}"
 
+    def said(match: re.Match[str]) -> str:
+        month, day, joint, year = match.groups()
+        if not (day or year or _DAY_BEFORE.search(match.string[: match.start()][-NEAR:])):
+            return match[0]
+        name: str = short["months"].get(month.lower(), month)
+        ordinal = f" {day}{_ending(int(day))}" if day else ""
+        return f"{name}{ordinal}{joint + _english_year(year) if year else ''}"
 
-def _follows_number(match: re.Match[str]) -> bool:
-    return match[0][:1] == " " and match.string[: match.start()][-1:].isdigit()
-
-
-def _spoken_year(year: str) -> str:
-    return f"{year[:-4]}{_english_year(year[-4:])}"
+    return months.sub(said, days.sub(lambda match: str(short["days"][match[1].lower()]), text))
 
 
 def _english_year(year: str) -> str:

@@ -8,7 +8,13 @@ from markdown_it.token import Token
 
 # Indented code, blocks of HTML and link definitions would take lines of plain text for markup.
 _PARSER = MarkdownIt("commonmark").enable(["table", "strikethrough"]).disable(["code", "html_block", "reference"])
-_PRODUCT = re.compile(r"(?<=\d)\*(?=\d)")
+_WITHOUT_TABLES = MarkdownIt("commonmark").enable("strikethrough").disable(["code", "html_block", "reference"])
+# A wide table with many short rows takes a second, because each row is filled with cells.
+_MOST_COLUMNS = 12
+# As in 2*3 and Kolleg*innen, and a sign before a temperature, which is no bullet.
+_NO_EMPHASIS = re.compile(r"(?<=\d)(\*+)(?=\d)|(?<=\w)(\*)(?=\w)")
+_NO_BULLET = re.compile(r"^([-+])(?= \d+(?:[.,]\d+)? ?°)", re.MULTILINE)
+_TAG = re.compile(r"<!--.*|</?[a-z][a-z0-9]*(?:\s[^>]*=[^>]*)?\s?/?>", re.IGNORECASE | re.DOTALL)
 _HIGHLIGHT = re.compile(r"==(?=\S)([^=\n]+)(?<=\S)==")
 # The box of a task, behind its bullet.
 _TASK = re.compile(r"^\[[ xX]\] ")
@@ -21,7 +27,13 @@ def plain(text: str) -> str:
 
     An empty line separates headings, paragraphs, items and rows.
     """
-    return "\n\n".join(_blocks(_PARSER.parse(_PRODUCT.sub(r"\\*", text))))
+    text = _NO_BULLET.sub(r"\\\1", _NO_EMPHASIS.sub(_escaped, text))
+    is_wide = any(line.count("|") > _MOST_COLUMNS for line in text.splitlines())
+    return "\n\n".join(_blocks((_WITHOUT_TABLES if is_wide else _PARSER).parse(text)))
+
+
+def _escaped(stars: re.Match[str]) -> str:
+    return "".join(f"\\{star}" for star in stars[0])
 
 
 def _blocks(tokens: Iterable[Token]) -> Iterator[str]:
@@ -57,7 +69,9 @@ def _words(token: Token) -> str:
         case "softbreak" | "hardbreak":
             return "\n"
         case "html_inline":
-            return "\n" if token.content.lower().startswith("<br") else ""
+            # "a<b and c>d" is no markup.
+            is_break = token.content.lower().startswith("<br")
+            return "\n" if is_break else _TAG.sub("", token.content)
         case _:
             # Code and alternative texts. Marks of emphasis have no content.
             return token.content

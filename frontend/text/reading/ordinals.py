@@ -9,6 +9,7 @@ _VALUES = {"I": 1, "V": 5, "X": 10}
 # A number behind a name or a word such as chapter.
 _NUMBERED = re.compile(rf"(?<![\w'])([^\W\d_]+) ({_ROMAN})(?![\w'’]|\.\w)")
 _GERMAN = re.compile(rf"(?<![\w.,:/-])(\d{{1,3}}|{_ROMAN})\.(?=[^\S\n]+[^\W_])")
+_DATE = re.compile(r"\d{1,2}\. ([^\W\d_]+)")
 _SERIES = re.compile(r"(?:\d{1,3}\.?,? (?:und|oder|bis)(?: zum| zur)? )+$")
 _JOINT = re.compile(r"\s+(?:und|oder|bis)(?: zum| zur)?\s+\d{1,3}\.\s")
 _FRENCH = re.compile(rf"(?<![\w.,])(\d{{1,3}}|{_ROMAN})(ers?|res?|ères?|nde?s?|i?[eè]mes?|es?)\b")
@@ -25,6 +26,13 @@ def written_out(text: str, code: str) -> str:
         text = _FRENCH.sub(_french, text)
     text = _NUMBERED.sub(lambda match: _numbered(match, code, spoken), text)
     return _ITALIAN.sub(_italian, text) if code == "it" else text
+
+
+def begins_with_date(line: str, code: str) -> bool:
+    """Whether a line begins with a German date such as 3. Mai, which is no number of a list."""
+    spoken = language(code)
+    date = _DATE.match(line) if spoken and code == "de" else None
+    return date is not None and spoken is not None and date[1] in spoken.tables["dates"]["months"].split()
 
 
 def _value(number: str) -> int:
@@ -103,6 +111,8 @@ def _german(match: re.Match[str], spoken: Language) -> str:
         # With a dot, because the sentence may end here.
         ends = "." if spoken.opens(behind) else ""
         return f"{_german_king(_value(number), words, spoken)}{ends}"
+    if not words and noun in spoken.tables["dates"]["months"].split():
+        return f"{_german_ordinal(_value(number), spoken)}r"
     if not words or not _is_ordinal(last.lower(), noun, behind, spoken):
         return match[0]
     return _inflected(_german_ordinal(_value(number), spoken), [word.lower() for word in words], noun.lower(), spoken)

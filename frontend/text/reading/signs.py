@@ -8,9 +8,10 @@ from frontend.text.reading.languages import Language, language
 _NUMERO = re.compile(r"№\s?|(?<!\w)[nN][°º]\s?(?=\d)|#(?=\d)")
 # A number, or a single letter as in algebra.
 _LEFT, _RIGHT = r"(?<=[\d)²³%])", r"(?=[-−+]?[\d(])"
-_LETTER_LEFT, _LETTER_RIGHT = r"(?<![^\W_])(?<=[^\W\d_])", r"(?=[-−]?(?:\d|[^\W\d_](?![^\W_])))"
+_LETTER_LEFT, _LETTER_RIGHT = r"(?<![^\W_].)(?<=[^\W\d_])", r"(?=[-−]?(?:\d|[^\W\d_](?![^\W_])))"
 _RANGE = re.compile(r"(?<![\w.,/:+-])(\d{1,4}(?:[.,]\d+)?)( ?)([-–])( ?)(\d{1,4}(?:[.,]\d+)?)(?!\d|[-–/:]\d|[.,]\d)")
 _MINUS = re.compile(rf"{_LEFT}\s[-–]\s{_RIGHT}")
+_LETTERS_MINUS = re.compile(rf"(?:{_LEFT}|{_LETTER_LEFT})\s[-–]\s(?:{_RIGHT}|{_LETTER_RIGHT})")
 _NEGATIVE = re.compile(r"(?<![\w.,)–-])[−–](?=\d)|(?<![^\s(])(?<!\d\s)-(?=\d)|(?<=[(=<>*/×] )-(?=\d)|−(?=\s?\d)")
 # Thousands are apart by spaces, and the French say "2 heures et demie".
 _GROUPS = re.compile(r"(?<![\w.,])(?<!\d\s)\d{1,3}(?:[ \u00a0\u202f]\d{3})+(?!\d|\s\d)")
@@ -38,7 +39,7 @@ def written_out(text: str, code: str) -> str:
     text = _SINGLE.sub(lambda match: _fraction(spoken, match[0], _VULGAR[match[0]]), text)
     is_equation = "=" in text
     text = _RANGE.sub(lambda match: _range(match, is_equation, signs), text)
-    text = _MINUS.sub(f" {signs['minus']} ", text)
+    text = (_LETTERS_MINUS if is_equation else _MINUS).sub(f" {signs['minus']} ", text)
     text = _NEGATIVE.sub(f"{signs['minus']} ", text)
     for pattern, word in _between(code):
         text = pattern.sub(word, text)

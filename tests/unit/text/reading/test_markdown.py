@@ -32,6 +32,10 @@ def test_markup_goes_and_text_stays(markdown: str, text: str) -> None:
     [
         "5 * 3 = 15",
         "2*3*4",
+        "2**3**4",
+        "Kolleg*innen und Freund*innen",
+        "a<b and c>d",
+        "- 5 °C",
         "f***",
         "snake_case_name",
         "If x < 5 and y > 3, stop.",
