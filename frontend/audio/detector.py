@@ -1,7 +1,7 @@
 """Finds speech with Silero's voice detector (MIT), which ONNX Runtime runs.
 
 The detector has a state. Its variant for sequences processes many frames per run, in a quarter of the time. Almost
-constant audio is no speech and is skipped.
+constant audio is no speech and is skipped. The detector misses words of quiet speech, so quiet audio is made louder.
 """
 
 from functools import cache
@@ -20,6 +20,12 @@ _STATE = 128
 _AT_ONCE = 64
 # Frames per block. Blocks without sound are skipped, except next to a block with sound.
 _BLOCK = 16
+
+# Of full scale. Audio that is louder than the first for a quarter of a second stays as it is; other audio is brought to
+# the second.
+_QUIET, _LOUD = 0.1, 0.5
+_LOUD_FRAMES = 8
+_FULL_SCALE = 32768
 
 Samples = NDArray[np.int16]
 
@@ -41,11 +47,15 @@ class Detector:
         self._hidden, self._cell = np.zeros((2, 1, 1, _STATE), np.float32)
         self._context = np.zeros(_CONTEXT, np.float32)
 
-    def probabilities(self, frames: Samples) -> NDArray[np.float32]:
-        """Speech probability of each frame that follows: int16 [frames, 512] to float32 [frames]."""
+    def probabilities(self, frames: Samples, gains: NDArray[np.float32] | float = 1.0) -> NDArray[np.float32]:
+        """Speech probability of each frame that follows: int16 [frames, 512] to float32 [frames].
+
+        ``gains`` has one for each frame, or one for all.
+        """
+        scale = np.broadcast_to(np.float32(gains) / np.float32(_FULL_SCALE), len(frames))[:, None]
         result = np.empty(len(frames), np.float32)
         for first in range(0, len(frames), _AT_ONCE):
-            batch = frames[first : first + _AT_ONCE] / np.float32(32768)
+            batch = np.clip(frames[first : first + _AT_ONCE] * scale[first : first + _AT_ONCE], -1, 1)
             # Each frame is preceded by the last samples of the previous one.
             with_context = np.empty((len(batch), _CONTEXT + FRAME), np.float32)
             with_context[:, _CONTEXT:] = batch
@@ -62,9 +72,29 @@ def speech_probabilities(frames: Samples, quiet: int = 0) -> NDArray[np.float32]
     Frames whose samples differ by less than twice ``quiet`` for half a second or more get 0 without a run.
     """
     result = np.zeros(len(frames), np.float32)
+    gain = gain_at(loudness(frames))
     for start, end in _stretches(frames, quiet):
-        result[start:end] = Detector().probabilities(frames[start:end])
+        result[start:end] = Detector().probabilities(frames[start:end], gain)
     return result
+
+
+def peaks(frames: Samples) -> NDArray[np.float32]:
+    """The peak of each frame, of full scale."""
+    highest, lowest = (each.astype(np.float32) for each in (frames.max(axis=1), frames.min(axis=1)))
+    return np.asarray(np.maximum(highest, -lowest) / _FULL_SCALE, np.float32)
+
+
+def loudness(frames: Samples) -> float:
+    """The peak that a quarter of a second of frames reaches, of full scale, so that a click is not taken for it."""
+    if not len(frames):
+        return 0.0
+    place = max(0, len(frames) - _LOUD_FRAMES)
+    return float(np.partition(peaks(frames), place)[place])
+
+
+def gain_at(level: float) -> float:
+    """The gain for speech whose peaks are at a level of full scale."""
+    return _LOUD / level if 0 < level < _QUIET else 1.0
 
 
 def _stretches(frames: Samples, quiet: int) -> list[tuple[int, int]]:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.decode import SAMPLE_RATE
-from frontend.audio.detector import FRAME, Detector
+from frontend.audio.detector import FRAME, Detector, gain_at, peaks
 
 FRAME_MS = 1000 * FRAME // SAMPLE_RATE
 # Decoder, samples per second and bytes per sample of each format.
@@ -17,6 +17,11 @@ FORMATS = {
     "audio/pcmu": ("pcm_mulaw", 8_000, 1),
     "audio/pcma": ("pcm_alaw", 8_000, 1),
 }
+# The peak of speech falls by half in 22 s without speech. At first it is that of the quietest audio that is no silence.
+_FALL = 0.999
+_FIRST_PEAK = 10 ** (-50 / 20)
+# Frames that are as loud, so that a click is not taken for speech.
+_AS_LOUD = 4
 # Speech goes on down to this much below the threshold.
 _HYSTERESIS = 0.15
 # Frames of speech that begin a turn, so that a click does not.
@@ -45,6 +50,7 @@ class Listener:
         self._odd = b""
         self._rest = np.zeros(0, np.int16)
         self._detector = Detector()
+        self._level, self._latest = _FIRST_PEAK, [0.0] * _AS_LOUD
         self._start()
 
     def _start(self) -> None:
@@ -71,7 +77,16 @@ class Listener:
         self._rest = samples[count:].copy()
         frames = np.zeros((whole, FRAME), np.int16)
         frames.reshape(-1)[:count] = samples[:count]
-        return Frames(frames, self._detector.probabilities(frames), count)
+        return Frames(frames, self._detector.probabilities(frames, self._gains(frames)), count)
+
+    def _gains(self, frames: Samples) -> NDArray[np.float32]:
+        """The gain for each frame, by the running peak."""
+        gains = np.empty(len(frames), np.float32)
+        for place, peak in enumerate(peaks(frames).tolist()):
+            self._latest = [*self._latest[1:], peak]
+            self._level = max(self._level * _FALL, min(self._latest), _FIRST_PEAK)
+            gains[place] = gain_at(self._level)
+        return gains
 
 
 class Turns:

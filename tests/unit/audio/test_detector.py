@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from client.recordings import recordings
 from frontend.audio import detector
-from frontend.audio.detector import FRAME, speech_probabilities
+from frontend.audio.detector import FRAME, loudness, speech_probabilities
 from frontend.audio.speech_windows import speech_runs
 from tests.speech import AlwaysSure, say
 
@@ -28,6 +29,35 @@ def conversation() -> NDArray[np.int16]:
 
 def test_speech_is_heard_as_speech() -> None:
     assert speech_probabilities(_frames(say("good morning everybody"))).max() > 0.9
+
+
+def _quiet(audio: NDArray[np.float32], decibels: float) -> NDArray[np.int16]:
+    return _frames(audio / np.abs(audio).max() * np.float32(10 ** (decibels / 20)))
+
+
+@pytest.mark.parametrize("language", ["en", "es", "fr", "it", "ru"])
+@pytest.mark.parametrize("decibels", [-20, -34, -46])
+def test_speech_is_heard_at_any_loudness_above_silence(language: str, decibels: float) -> None:
+    for recording in recordings(language):
+        audio = recording.samples()
+        loud, quiet = (
+            speech_runs(speech_probabilities(_quiet(audio, each)), 0.5, len(audio)) for each in (-6, decibels)
+        )
+        assert abs(quiet[0].start - loud[0].start) <= 4 * FRAME
+        assert abs(quiet[-1].end - loud[-1].end) <= 8 * FRAME
+
+
+def test_a_click_is_not_taken_for_the_loudness_of_speech() -> None:
+    audio = say("good morning everybody") * np.float32(0.005 / np.abs(say("good morning everybody")).max())
+    audio[100:200] = 1
+    assert loudness(_frames(audio)) < 0.01
+
+
+@pytest.mark.parametrize("shape", [0.0, 0.5, 1.0], ids=["white", "pink", "brown"])
+def test_quiet_noise_is_not_heard_as_speech(shape: float) -> None:
+    spectrum = np.fft.rfft(np.random.default_rng(0).normal(0, 1, 160_000))
+    noise = np.fft.irfft(spectrum / np.maximum(np.arange(len(spectrum)), 1) ** shape)
+    assert speech_probabilities(_quiet(noise.astype(np.float32), -46)).max() < 0.5
 
 
 def test_noise_is_not_heard_as_speech() -> None:

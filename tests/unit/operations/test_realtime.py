@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from client.recordings import recordings
 from frontend.audio.detector import FRAME, Detector, speech_probabilities
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
@@ -116,6 +117,20 @@ def test_audio_in_pieces_is_heard_as_in_one() -> None:
     assert np.concatenate([piece.samples for piece in pieces]).tobytes() == whole.samples.tobytes()
     assert sum(piece.count for piece in pieces) == whole.count == -(-len(data) // 2 * 16 // 24)
     assert np.allclose(np.concatenate([piece.probabilities for piece in pieces]), whole.probabilities, atol=1e-3)
+
+
+@pytest.mark.parametrize("language", ["en", "it", "ru"])
+def test_quiet_speech_is_heard_live_from_its_first_word(language: str) -> None:
+    audio = recordings(language)[0].samples()
+    found = []
+    for decibels in (-6, -46):
+        scaled = audio / np.abs(audio).max() * 32767 * 10 ** (decibels / 20)
+        data = (np.repeat(scaled, 3)[::2]).astype(np.int16).tobytes()
+        listener = Listener("audio/pcm")
+        heard = [listener.hear(data[place : place + 4800]).probabilities for place in range(0, len(data), 4800)]
+        found.append(np.flatnonzero(np.concatenate(heard) > 0.5))
+    assert abs(found[0][0] - found[1][0]) <= 6
+    assert abs(found[0][-1] - found[1][-1]) <= 8
 
 
 def test_a_detector_goes_on_where_it_stopped() -> None:
