@@ -7,11 +7,17 @@ from functools import cache
 
 from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
 
-_NUMBER = re.compile(r"[\d½¼¾⅓⅔][\s-]?$")
+_NUMBER = re.compile(r"[\d½¼¾⅓⅔]\.?[\s-]?$")
 _ONE = re.compile(r"(?<![\d.,])1[\s-]?$")
-_REFERENCE = re.compile(r"\s?(?:\d|[IVX]+\b|[A-Za-z]\b(?!\.))")
+_REFERENCE = re.compile(
+    r"\s?\(?(?:\d|[IVX]+\b|[A-Za-z]\b(?=\s*(?:[,;:)]|$|and\b|(?:und|et|e|of|for|to|in|on|di|de|von|für)\b)))"
+)
+_NOUN_BEHIND = re.compile(r"\s?\d+ ([^\W\d_]+)")
+_AND = re.compile(r"\s?(?:and|und|et|ed|e|&) ([^\W\d_]{1,5})\.?(?:\s|$)")
+_YEAR = re.compile(r"\s[12]\d{3}\b")
 _DIGIT = re.compile(r"\s?\d")
 _DATE = re.compile(r",?\s\d{1,2}\.?\s([^\W\d_]+)")
+_INITIALS = re.compile(r"(?:[A-Z]\. ?){2,}")
 _INITIAL = re.compile(r"\s?[^\W\d_]\.")
 # As in Goethestr. 12. The dot stays at an end.
 _STREET = re.compile(r"(?<=[a-zäöüß])str(?:(\.)(?=\s*$|\s+[A-ZÄÖÜ])|\.(?=\s))")
@@ -61,15 +67,33 @@ _Kind = Callable[[_Place], bool | None]
 
 def _title(place: _Place) -> bool | None:
     is_title = place.has_capital or not place.words or place.previous in place.language.words("before", "titles")
+    titles = place.language.tables["abbreviations"]["titles"]
+    if place.has_capital and (pair := _AND.match(place.behind)) and pair[1].lower() in titles:
+        # "Mr. and Mrs. Smith"
+        return False
+    if len(place.written) == 1 and place.words and not _begins_name(place):
+        return None
+    if place.has_capital and first_word(place.behind).lower() in place.language.words("behind", "titles"):
+        return False
     is_day = place.previous in place.language.words("before", "not_titles")
     named = place.before_capital and not place.language.opens(place.behind) or _INITIAL.match(place.behind)
-    is_doctor = place.has_capital and first_word(place.behind) in place.language.words("behind", "titles")
-    return False if is_doctor or is_title and named and not is_day else None
+    return False if is_title and named and not is_day else None
+
+
+def _begins_name(place: _Place) -> bool:
+    """Whether a single letter such as M. is no initial behind a name, and no size."""
+    word = place.words[-1]
+    follows = place.before.rstrip()[-1:].isalnum()
+    is_initial = follows and word[0].isupper() and word.lower() not in place.language.openers
+    is_letter = word.lower() in place.language.words("not_names", "letters")
+    return not (is_initial or is_letter)
 
 
 def _street(place: _Place) -> bool | None:
     word = place.words[-1] if place.words else ""
     is_name = word[:1].isupper() and word.lower() not in place.language.openers or word[:1].isdigit()
+    if not place.before[-1:].isspace() or not place.before.rstrip()[-1:].isalnum():
+        return None
     numbered = any(each.isdigit() for each in place.words[-3:])
     if not (place.has_capital and is_name) or word.lower() in place.language.words("not_names", "streets"):
         return None
@@ -82,7 +106,13 @@ def _street(place: _Place) -> bool | None:
 def _reference(place: _Place) -> bool | None:
     if not _REFERENCE.match(place.behind) or _NUMBER.search(place.before) and not _DIGIT.match(place.behind):
         return None
-    is_word = place.previous in place.language.words("not_names", "references")
+    words = place.language.words
+    is_word = place.previous in words("not_names", "references") and place.written.islower()
+    noun = _NOUN_BEHIND.match(place.behind)
+    is_count = noun is not None and noun[1].islower() and noun[1] not in words("behind", "references")
+    if place.written.islower() and is_count and place.previous in words("not_names", "counted"):
+        # "L'art. 20 personnes sont venues."
+        return None
     # "Is he coming? No. 20 people are."
     return None if is_word or place.before.rstrip().endswith("?") else False
 
@@ -95,7 +125,7 @@ def _behind_number(place: _Place) -> bool | None:
 
 
 def _month(place: _Place) -> bool | None:
-    beside_number = _NUMBER.search(place.before) or re.search(r"\d\.\s$", place.before) or _DIGIT.match(place.behind)
+    beside_number = _NUMBER.search(place.before) or (_DIGIT if place.has_capital else _YEAR).match(place.behind)
     named = place.has_capital and place.previous in place.language.words("before", "months")
     return place.ends if beside_number or named else None
 
@@ -106,12 +136,8 @@ def _day(place: _Place) -> bool | None:
     is_day = place.previous in words("before", "days") or first_word(place.behind) in words("behind", "days")
     if (date := _DATE.match(place.behind)) and date[1].lower() in _months(place.language):
         return False
-    written = (
-        place.has_capital
-        if tables["days_have_capitals"]
-        else tables["days_need_numbers"] <= bool(_DIGIT.match(place.behind))
-    )
-    return place.ends if is_day and written else None
+    written = place.has_capital if tables["days_have_capitals"] else not _DIGIT.match(place.behind)
+    return place.ends if is_day and written and not tables["days_need_numbers"] else None
 
 
 def _months(spoken: Language) -> set[str]:
@@ -119,12 +145,29 @@ def _months(spoken: Language) -> set[str]:
 
 
 def _inside(place: _Place) -> bool | None:
-    shouted = len(place.written) > 1 and place.written.isalpha() and place.written.isupper()
-    return None if shouted or place.is_last else False
+    begins = not place.words or place.before.rstrip()[-1:] in tuple(".!?:")
+    shouted = place.written.isalpha() and place.has_capital and not begins
+    if len(place.written) == 1 and not (place.before_capital and place.words and place.words[-1][0].isupper()):
+        # v. between two names.
+        return None
+    if shouted or place.is_last:
+        return None
+    is_amount = place.written.lower() in place.language.tables["abbreviations"]["references"]
+    return is_amount and place.language.opens(place.behind)
 
 
-def _either(place: _Place) -> bool:
+def _either(place: _Place) -> bool | None:
+    if place.written.lower().replace(" ", "") in ("a.m", "p.m") and not _NUMBER.search(place.before):
+        return None
     return place.ends and first_word(place.behind).lower() not in place.language.words("not_names", "either")
+
+
+def _courtesy(place: _Place) -> bool | None:
+    return False if place.has_capital else None
+
+
+def _state(place: _Place) -> bool | None:
+    return place.ends if place.has_capital and place.before.rstrip().endswith(",") else None
 
 
 def _before_nouns(place: _Place) -> bool:
@@ -134,12 +177,14 @@ def _before_nouns(place: _Place) -> bool:
 # In the order in which they are tried.
 _KINDS: dict[str, _Kind] = {
     "streets": _street,
-    "days": _day,
     "titles": _title,
+    "days": _day,
     "behind_numbers": _behind_number,
     "references": _reference,
     "months": _month,
+    "courtesy": _courtesy,
     "inside": _inside,
+    "states": _state,
     "either": _either,
     "before_nouns": _before_nouns,
 }
@@ -153,6 +198,9 @@ def written_out(text: str, code: str) -> str:
     def word(match: re.Match[str]) -> str:
         name = re.sub(r"\s", "", match[1]).rstrip(".").lower()
         before, behind = text[max(0, match.start() - NEAR) : match.start()], text[match.end() : match.end() + NEAR]
+        if _INITIALS.fullmatch(match[1]) and first_word(behind)[:1].isupper():
+            # "A. M. Turing"
+            return match[0]
         place = _Place(match[1].rstrip("."), before, behind, last_words(before), spoken)
         for kind, is_meant in _KINDS.items():
             words = _words(code, kind).get(name)

@@ -8,7 +8,7 @@ _AROUND = re.compile(r"([\"'(<«„“]*)(.*?)([\"')>»“”.,;:!?…]*)", re.D
 _DOMAINS = r"com|org|net|info|eu|io|ai|dev|app|ch|de|fr|it|at|li|uk|us|be|es|nl|edu|gov"
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WEB = re.compile(
-    rf"(?:https?://|www\.)\S+|[a-zA-Z0-9äöüéè-]+(?:\.[a-zA-Z0-9-]+)*\.(?:{_DOMAINS})(?::\d+)?(?:/\S*)?", re.IGNORECASE
+    rf"(?:[Hh]ttps?://|www\.)\S+|[a-zA-Z0-9äöüéè-]{{2,}}(?:\.[a-zA-Z0-9-]+)*\.(?:{_DOMAINS})(?::\d+)?(?:/\S*)?"
 )
 _FILE = re.compile(
     r"[\w-]+(?:\.[\w-]+)*\.(?:pdf|docx?|xlsx?|pptx?|txt|zip|jpe?g|png|gif|svg|mp[34]|wav|csv|html?|json|xml|js|py|exe)"

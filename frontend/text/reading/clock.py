@@ -8,16 +8,20 @@ from frontend.text.reading.languages import NEAR, Language, language, last_words
 _ENGLISH = re.compile(
     r"(?<![\w.,:/])(\d{1,2})(?::([0-5]\d))?(?:\s?([ap])(?:m\b|\.\s?m\b\.?))?(?![\w:]|[.,]\d)", re.IGNORECASE
 )
-_GERMAN = re.compile(r"(?<![\w.,:])(\d{1,2})(?:[:.]([0-5]\d)\s?(?:Uhr|h)\b|:([0-5]\d)(?![\d:]|[.,]\d))")
+_GERMAN = re.compile(r"(?<![\w.,:])(\d{1,2})(?:[:.]([0-5]\d)\s?(?:Uhr|h)\b|:([0-5]\d)(?![\w:]|[.,]\d)|h([0-5]\d)\b)")
+_GERMAN_HOUR = re.compile(r"(?<=\b(?:[Uu]m|ab|Ab|is|on) )(\d{1,2})\s?h\b")
 _FRENCH = re.compile(
-    r"(?<![\w.,:])(\d{1,2})(?:\s?h\s?([0-5]\d)?(?![\w'’])(?:\.(?=\s+[a-zà-ÿ]))?|:([0-5]\d)(?![\d:]|[.,]\d))"
+    r"(?<![\w.,:])(\d{1,3})(?:\s?[hH]\s?([0-5]\d)?(?![\w'’])(?:\.(?=\s+[a-zà-ÿ]))?|:([0-5]\d)(?![\d:]|[.,]\d))"
 )
 _ITALIAN = re.compile(r"(?<![\w.,:])(\d{1,2})([:.])([0-5]\d)(?![\d:]|[.,]\d)")
-_SPAN = re.compile(r"(?<![\w.,:])(\d{1,2}[:.h][0-5]\d)\s?[-–]\s?(?=\d{1,2}[:.h][0-5]\d)")
-_RATIO = re.compile(r"(?<![\w.,:])(\d{1,4}):(\d{1,6})(?![\d:]|[.,]\d)")
+_SPAN = re.compile(r"(?<![\w.,:])(\d{1,2}(?:[:.h][0-5]\d|h))\s?[-–]\s?(?=\d{1,2}(?:[:.h][0-5]\d|h))")
+_GERMAN_SPAN = re.compile(r"(?<![\w.,:])(\d{1,2}[:.][0-5]\d)\s?[-–]\s?(?=\d{1,2}(?:[:.][0-5]\d)?\s?(?:Uhr|h)\b)")
+_RATIO = re.compile(r"(?<![\w.,:])(\d{1,4}):(\d{1,6})(?![\w:]|[.,]\d)")
 # "24h/24 et 7j/7".
 _ALWAYS = re.compile(r"(?<![\w.,])(\d{1,2})\s?([hj])\s?/\s?(\d{1,2})(?!\w)")
 _ALWAYS_IN = {"h": "heures", "j": "jours"}
+# "72 h" is no time of day.
+_DURATION = re.compile(r"\d+\s?[hH]\.?")
 _HOURS = 24
 
 
@@ -28,12 +32,18 @@ def written_out(text: str, code: str) -> str:
     pattern, said = _LANGUAGES[code]
     if code == "fr":
         text = _ALWAYS.sub(lambda match: f"{match[1]} {_ALWAYS_IN[match[2]]} sur {match[3]}", text)
+    if code == "de":
+        text = _GERMAN_HOUR.sub(r"\1 Uhr", _GERMAN_SPAN.sub(r"\1 Uhr bis ", text))
     text = _SPAN.sub(rf"\1 {spoken.tables['signs']['to']} ", text)
 
     def time(match: re.Match[str]) -> str:
         words = last_words(match.string[max(0, match.start() - NEAR) : match.start()])[-3:]
         is_ratio = not spoken.words("before", "ratios").isdisjoint(word.lower() for word in words)
-        return match[0] if int(match[1]) > _HOURS or is_ratio else said(match, spoken)
+        return (
+            match[0]
+            if int(match[1]) > _HOURS and not _DURATION.fullmatch(match[0]) or is_ratio
+            else said(match, spoken)
+        )
 
     text = pattern.sub(time, text)
     return _RATIO.sub(rf"\1 {spoken.tables['signs']['ratio']} \2", text)
@@ -56,7 +66,7 @@ def _oclock(hour: int) -> str:
 
 
 def _german(match: re.Match[str], spoken: Language) -> str:
-    hour, minutes = int(match[1]), int(match[2] or match[3])
+    hour, minutes = int(match[1]), int(match[2] or match[3] or match[4])
     return f"{'ein' if hour == 1 else hour} Uhr{f' {minutes}' if minutes else ''}"
 
 

@@ -3,17 +3,19 @@
 import re
 from functools import cache
 
+from frontend.text.reading import units
 from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
 
 _ISO = re.compile(r"(?<![\w.,/-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\w-])")
 # Days, months and years with dots or slashes. The last dot of 24.12. may end a sentence too.
-_DOTTED = re.compile(r"(?<![\w.,/:])([0-3]?\d)\.\s?([01]?\d)\.(?:\s?([12]\d{3}|\d{2})(?![\w]|[.,]\d))?(?!\d)")
-_SLASHED = re.compile(r"(?<![\w.,/:])([0-3]?\d)/([0-3]?\d)/([12]\d{3}|\d{2})(?![\w/]|[.,]\d)")
+_DOTTED = re.compile(r"(?<![\w.,/:])([0-3]?\d)\.\s?([01]?\d)\.(?:\s?([12]\d{3}|\d{2})(?![\w]|[.,]\d))?(?!\w)")
+_SLASHED = re.compile(r"(?<![\w.,/:-])([0-3]?\d)([/-])([0-3]?\d)\2([12]\d{3})(?![\w/-]|[.,]\d)")
 _YEAR = re.compile(r"(?<![\w.,'/:+€$£-])(1[1-9]\d\d|20[1-9]\d)(er|s)?(?![\w'/:%€$£]|[.,]\d|-\w)")
+_YEARS = re.compile(r"(?<![\w.,'/:+€$£-])(1[1-9]\d\d)\s?[-–]\s?(1[1-9]\d\d|20\d\d|\d\d)(?![\w'/:%€$£-]|[.,]\d)")
 _SHORT_DECADE = re.compile(r"(?<!\w)['’](\d)0s\b")
 _DAY_BEFORE = re.compile(r"(?<!\d)[0-3]?\d(?:st|nd|rd|th)?(?: of)? $")
 _DECADES = ("", "tens", "twenties", "thirties", "forties", "fifties", "sixties", "seventies", "eighties", "nineties")
-_MOST_MONTHS, _MOST_DAYS = 12, 31
+_MOST_MONTHS, _MOST_DAYS, _SHORT_YEAR = 12, 31, 2
 
 
 def written_out(text: str, code: str) -> str:
@@ -24,19 +26,32 @@ def written_out(text: str, code: str) -> str:
     if not any(character.isdigit() for character in text):
         return text
     text = _ISO.sub(lambda match: _date(match[3], match[2], match[1], match, code, spoken), text)
-    text = _DOTTED.sub(lambda match: _date(match[1], match[2], match[3], match, code, spoken), text)
+    text = _DOTTED.sub(lambda match: _dotted(match, code, spoken), text)
     text = _SLASHED.sub(lambda match: _slashed(match, code, spoken), text)
     if code == "en":
         text = _english(text, spoken)
         text = _SHORT_DECADE.sub(lambda match: _DECADES[int(match[1])], text)
+    if code in ("en", "de"):
+        text = _YEARS.sub(lambda match: _from_year_to_year(match, code, spoken), text)
     return _YEAR.sub(lambda match: _year_in(match, code, spoken), text) if code in ("en", "de") else text
 
 
 _DOTTED_DATES = ("en", "de", "fr", "it")
 
 
+def _dotted(match: re.Match[str], code: str, spoken: Language) -> str:
+    """A date, unless it is a version or a section: one without a year follows a word such as "am"."""
+    day, month, year = match.groups()
+    words = [word.lower() for word in last_words(match.string[max(0, match.start() - NEAR) : match.start()])[-1:]]
+    if not spoken.words("not_names", "versions").isdisjoint(words):
+        return match[0]
+    is_whole = year and (len(year) > _SHORT_YEAR or len(day) == len(month) == _SHORT_YEAR)
+    is_date = is_whole or not spoken.words("before", "dates").isdisjoint(words)
+    return _date(day, month, year, match, code, spoken) if is_date else match[0]
+
+
 def _slashed(match: re.Match[str], code: str, spoken: Language) -> str:
-    one, other, year = match.groups()
+    one, _, other, year = match.groups()
     american = code == "en" and int(one) <= _MOST_MONTHS
     return _date(*((other, one) if american else (one, other)), year, match, code, spoken)
 
@@ -74,7 +89,7 @@ def _days(code: str) -> re.Pattern[str]:
     """From one day to another, such as Mo–Fr and Mon.-Fri."""
     spoken = language(code)
     days = "|".join(spoken.tables["abbreviations"]["days"] if spoken else ())
-    return re.compile(rf"(?<!\w)({days})\.?\s?[-–]\s?({days})(?!\w)", re.IGNORECASE)
+    return re.compile(rf"(?<!\w)({days})\.?\s?[-–]\s?({days})(?!\w)(?:\.(?!\s*$|\s+[^\W\d_]))?", re.IGNORECASE)
 
 
 def _from_day_to_day(match: re.Match[str], spoken: Language) -> str:
@@ -93,7 +108,7 @@ def _months() -> tuple[re.Pattern[str], re.Pattern[str]]:
     day, year = r"(?: ([0-3]?\d)(?:st|nd|rd|th)?(?!\w|[:.,]\d|[-–/]))?", r"(?:(,? )([12]\d{3})(?!\w|[.,]\d))?"
     return (
         re.compile(rf"(?<!\w)({days})\.?(?=,? (?:{months})\b)"),
-        re.compile(rf"(?<!\w)({months})\b\.?{day}{year}"),
+        re.compile(rf"(?<!\w)({months})\b(?:\.(?=\s\d|,|\s[a-z]))?{day}{year}"),
     )
 
 
@@ -104,6 +119,10 @@ def _english(text: str, spoken: Language) -> str:
     def said(match: re.Match[str]) -> str:
         month, day, joint, year = match.groups()
         if not (day or year or _DAY_BEFORE.search(match.string[: match.start()][-NEAR:])):
+            return match[0]
+        before, behind = last_words(match.string[: match.start()][-NEAR:]), first_word(match.string[match.end() :])
+        if day and not year and behind[:1].islower() and before[-1:] in (["In"], ["in"]):
+            # "In May 12 people came."
             return match[0]
         name: str = short["months"].get(month.lower(), month)
         ordinal = f" {day}{_ending(int(day))}" if day else ""
@@ -133,10 +152,22 @@ def _year_in(match: re.Match[str], code: str, spoken: Language) -> str:
         return match[0]
     if not _is_year(match, code, spoken):
         return match[0]
+    return _year(year, code, spoken)
+
+
+def _year(year: str, code: str, spoken: Language) -> str:
     if code == "en":
         return _english_year(year)
     rest = str(int(year[2:])) if int(year[2:]) else ""
     return f"{_german_century(year, spoken)}hundert{rest}" if year < "2000" else year
+
+
+def _from_year_to_year(match: re.Match[str], code: str, spoken: Language) -> str:
+    one, other = match.groups()
+    if int(other) <= int(one[-len(other) :]):
+        return match[0]
+    end = _year(other, code, spoken) if len(other) > _SHORT_YEAR else other
+    return f"{_year(one, code, spoken)} {spoken.tables['signs']['to']} {end}"
 
 
 def _german_century(year: str, spoken: Language) -> str:
@@ -150,6 +181,8 @@ def _is_year(match: re.Match[str], code: str, spoken: Language) -> bool:
     before = match.string[max(0, match.start() - NEAR) : match.start()]
     behind = match.string[match.end() :][:NEAR]
     words = last_words(before)
+    if units.begin(behind, code):
+        return False
     if before.rstrip(" ").endswith(("(", "–", "©")) and behind[:1] in (")", "–", "-", ",", ""):
         return True
     if re.match(r"[.!?,;)]?$|[.!?,;)]\s", behind):

@@ -12,6 +12,7 @@ _NAMES = re.compile(r"\b(?:Yahoo|Jeopardy|Joomla|Wham|Kahoot)!\s*$")
 _INITIALS = re.compile(r"(?:(?<![^\W_])[^\W\d_]\.[\s-]?)+$")
 _INITIAL = re.compile(r"[^\W\d_]\.")
 _ONE_INITIAL = re.compile(r"(?<![\w.-])(?<![^\W_]\.\s)([^\W\d_])\.\s*$")
+_NUMBER = re.compile(r"(?<![\w.,])\d{1,2}\.\s*$")
 _ELLIPSIS = re.compile(r"(?:…|\.\.\.)\s*$")
 _FILE = re.compile(r"[^\W_]\.[a-z]")
 _JOINED = re.compile(r"((?<=[^\W\d_]{2})[.!?…]+|^[!?]+[\"'»”)]*)([\"'«„(]*)([^\W\d_])(?=([^\W_]?))")
@@ -32,6 +33,9 @@ def _goes_on(text: str, following: str, spoken: Language | None) -> bool:
     next_word = first_word(following)
     if any(mark.search(text[-NEAR:]) for mark in (_QUOTED, _ELLIPSIS, _NAMES)):
         return next_word[:1].islower()
+    if spoken is not None and spoken.tables["nouns_have_capitals"] and _NUMBER.search(text[-NEAR:]):
+        # A German ordinal, such as "am 12. nach Bern".
+        return next_word[:1].islower() and not text.islower()
     if not following or spoken is None or not _INITIALS.search(text[-NEAR:].rstrip()):
         return False
     if spoken.opens(following):
@@ -50,8 +54,16 @@ def _is_initial(letter: str, words: list[str], next_word: str, spoken: Language)
         return next_word[:1].isupper()
     word = words[-1].lower()
     is_named = words[-1][0].isupper() and word not in spoken.openers | spoken.words("not_names", "letters")
+    # "Mr. X." is not known by more.
+    is_named = is_named or word in _titles(spoken) and letter not in "XYZ"
     joined = word in spoken.words("before", "initials") and next_word[:1].isupper()
     return is_named or joined
+
+
+def _titles(spoken: Language) -> set[str]:
+    """The last words of titles, which have been written out."""
+    titles: dict[str, str] = spoken.tables["abbreviations"]["titles"]
+    return {words.split()[-1].lower() for words in titles.values()}
 
 
 def spaced(text: str, code: str) -> str:

@@ -14,7 +14,13 @@ _MOST_COLUMNS = 12
 # As in 2*3 and Kolleg*innen, and a sign before a temperature, which is no bullet.
 _NO_EMPHASIS = re.compile(r"(?<=\d)(\*+)(?=\d)|(?<=\w)(\*)(?=\w)")
 _NO_BULLET = re.compile(r"^([-+])(?= \d+(?:[.,]\d+)? ?°)", re.MULTILINE)
-_TAG = re.compile(r"<!--.*|</?[a-z][a-z0-9]*(?:\s[^>]*=[^>]*)?\s?/?>", re.IGNORECASE | re.DOTALL)
+# Other words in angle brackets are no markup, such as <name>.
+_TAG = re.compile(
+    r"<!--.*|</?(?:a|abbr|b|big|blockquote|br|center|code|dd|del|details|div|dl|dt|em|font|h[1-6]|hr|i|iframe|img|ins|kbd"
+    r"|li|mark|ol|p|pre|q|s|small|span|strike|strong|sub|summary|sup|table|tbody|td|th|thead|tr|tt|u|ul|video|audio)"
+    r"(?:\s[^>]*=[^>]*)?\s?/?>",
+    re.IGNORECASE | re.DOTALL,
+)
 _HIGHLIGHT = re.compile(r"==(?=\S)([^=\n]+)(?<=\S)==")
 # The box of a task, behind its bullet.
 _TASK = re.compile(r"^\[[ xX]\] ")

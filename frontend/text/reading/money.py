@@ -3,14 +3,16 @@
 import re
 from functools import cache
 
-from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
+from frontend.text.reading.languages import NEAR, Language, first_word, is_adjective, language, last_words
 
-# Marks of thousands: 1,250 and 1.250 and 1'250 and 1 250.
-_THOUSANDS = "[.,'’\u00a0\u202f\u2009 ]"
-_AMOUNT = rf"(?:\d{{1,3}}(?:{_THOUSANDS}\d{{3}}){{1,4}}|\d+)(?:[.,]\d{{1,2}})?(?!\d)"
-_PARTS = re.compile(r"(.*?)(?:[.,](\d{1,2}))?")
+# An amount has no more than four marks of thousands, of which 1'250 and 1 250 are the same everywhere.
+_AMOUNT = r"(?:\d{{1,3}}(?:[{mark}'’\u00a0\u202f\u2009 ]\d{{3}}){{1,4}}|\d+)(?:[.,]\d{{1,4}})?(?![.,]?\d)"
+_PARTS = {mark: re.compile(rf"(.*?)(?:[.,](\d{{1,2}}|\d{{4}})|[{other}](\d{{3}}))?") for mark, other in (".,", ",.")}
 # As in 20.- and 20.–, which have no cents.
 _NO_CENTS = r"(?:[.,](?:-|–|—)+)?"
+
+_CENTS = 2
+_CLOCK = re.compile(r"\s?(?:Uhr|h)\b|:\d\d|\.\s[A-ZÄÖÜ]|\s?[-–]\s?\d{1,2}(?:[:.]\d\d)?\s?Uhr")
 
 
 def written_out(text: str, code: str) -> str:
@@ -30,27 +32,33 @@ def _patterns(code: str) -> tuple[re.Pattern[str], ...]:
     signs, scales = (
         "|".join(map(re.escape, sorted(money[names], key=len, reverse=True))) for names in ("currencies", "scales")
     )
-    amount = rf"(?P<amount>{_AMOUNT}){_NO_CENTS}(?:\s?[-–]\s?(?:{signs})?\s?(?P<to>{_AMOUNT}){_NO_CENTS})?"
-    amount += rf"(?:\s?(?P<scale>{scales})(?![^\W\d_])\.?)?"
+    one = _AMOUNT.format(mark=money["thousands"])
+    # "$1M-2M" says the scale twice.
+    amount = rf"(?P<amount>{one}){_NO_CENTS}(?:(?:{scales})?\s?[-–]\s?(?:{signs})?\s?(?P<to>{one}){_NO_CENTS})?"
+    scale = rf"(?:\s?(?P<scale>{scales})(?![^\W\d_])"
     minus = r"(?P<minus>(?<![\w.,])[-−–])?"
     return (
-        re.compile(rf"(?<![\w$€£¥]){minus}(?P<sign>{signs})\s?{amount}"),
-        re.compile(rf"(?<![\w.,]){minus}{amount}\s?(?P<sign>{signs})(?![\w$€£¥])"),
+        re.compile(rf"(?<![\w$€£¥]){minus}(?P<sign>{signs})\s?{amount}{scale}(?:\.(?=\s[a-zà-ÿ]))?)?"),
+        re.compile(rf"(?<![\w.,]){minus}{amount}{scale}\.?)?\s?(?P<sign>{signs})(?![\w$€£¥])"),
     )
 
 
 def _said(match: re.Match[str], spoken: Language) -> str:
     signs, money = spoken.tables["signs"], spoken.tables["money"]
+    before, behind = match.string[max(0, match.start() - NEAR) : match.start()], match.string[match.end() :][:NEAR]
+    if match["sign"] == "Fr." and _is_friday(before, behind, spoken):
+        return match[0]
     one, many, cents = money["currencies"][match["sign"]].split("|")
-    if _is_adjective(match, spoken):
+    if is_adjective(match, spoken):
         one = many = one.split()[-1]
     if match["scale"]:
-        said = f"{_range(match, spoken)} {money['scales'][match['scale']]} {_of(money['of'], many)}"
+        scale = money["scales"][match["scale"]]
+        joint = "" if scale in ("mille", "mila") else money["of"]
+        said = f"{_range(match, spoken)} {scale} {_of(joint, many)}"
     elif match["to"]:
         said = f"{_range(match, spoken)} {many}"
     else:
         said = _amount(match["amount"], one, many, cents, spoken)
-    behind = match.string[match.end() :][:NEAR]
     # The dot of "45.50 Fr." ends a sentence too.
     ends = match[0].endswith(".") and (not behind.strip() or first_word(behind)[:1].isupper())
     return f"{signs['minus'] + ' ' if match['minus'] else ''}{said}{'.' if ends else ''}"
@@ -64,22 +72,33 @@ def _of(word: str, currency: str) -> str:
 
 
 def _amount(amount: str, one: str, many: str, cents: str, spoken: Language) -> str:
-    whole, fraction = _parts(amount)
+    whole, fraction = _parts(amount, spoken)
     said = one if int(whole) == 1 else f"{whole} {many}"
     if fraction is None or not int(fraction):
         return said
-    if len(fraction) == 1:
+    if len(fraction) != _CENTS:
         return f"{_number(amount, spoken)} {many}"
+    name = cents.removesuffix("s") if int(fraction) == 1 else cents
     if not int(whole):
-        return f"{int(fraction)} {cents}"
+        return f"{int(fraction)} {name}"
     template: str = spoken.tables["money"]["with_cents"]
-    return template.format(amount=said, cents=int(fraction), name=cents)
+    return template.format(amount=said, cents=int(fraction), name=name)
 
 
-def _parts(amount: str) -> tuple[str, str | None]:
-    """The digits before the cents, and those of the cents."""
-    whole, fraction = _PARTS.fullmatch(amount).groups()  # type: ignore[union-attr]  # it matches any text
-    return re.sub(r"\D", "", whole), fraction
+def _parts(amount: str, spoken: Language) -> tuple[str, str | None]:
+    """The digits before the decimal sign, and those behind it."""
+    mark: str = spoken.tables["money"]["thousands"]
+    found = _PARTS[mark].fullmatch(amount)
+    assert found is not None
+    whole, fraction, three = found.groups()
+    return re.sub(r"\D", "", whole), fraction or three
+
+
+def _is_friday(before: str, behind: str, spoken: Language) -> bool:
+    """Whether "Fr." is the day: "Am Fr. 13. Mai", "Mo.–Fr. 9:00–18:00"."""
+    words = last_words(before)
+    is_day = before.rstrip().endswith(("–", "-")) or bool(words) and words[-1].lower() in spoken.words("before", "days")
+    return is_day or _CLOCK.match(behind) is not None
 
 
 def _range(match: re.Match[str], spoken: Language) -> str:
@@ -89,13 +108,5 @@ def _range(match: re.Match[str], spoken: Language) -> str:
 
 def _number(amount: str, spoken: Language) -> str:
     """An amount with the decimal sign of the language, and without those of thousands."""
-    whole, fraction = _parts(amount)
+    whole, fraction = _parts(amount, spoken)
     return whole if fraction is None else f"{whole}{spoken.tables['money']['point']}{fraction}"
-
-
-def _is_adjective(match: re.Match[str], spoken: Language) -> bool:
-    """Whether an English amount stands between an article and a noun, as in a $20 bill."""
-    words = last_words(match.string[max(0, match.start() - NEAR) : match.start()])
-    noun = first_word(match.string[match.end() :][:NEAR])
-    is_noun = noun[:1].islower() and noun not in spoken.openers
-    return is_noun and bool(words) and words[-1].lower() in spoken.words("money", "articles")

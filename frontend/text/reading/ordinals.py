@@ -7,13 +7,24 @@ from frontend.text.reading.languages import NEAR, Language, first_word, language
 _ROMAN = r"(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})"
 _VALUES = {"I": 1, "V": 5, "X": 10}
 # A number behind a name or a word such as chapter.
-_NUMBERED = re.compile(rf"(?<![\w'])([^\W\d_]+) ({_ROMAN})(?![\w'’]|\.\w)")
-_GERMAN = re.compile(rf"(?<![\w.,:/-])(\d{{1,3}}|{_ROMAN})\.(?=[^\S\n]+[^\W_])")
+_NUMBERED = re.compile(rf"(?<![\w'])([^\W\d_]+) ({_ROMAN})(?![\w'’-]|\.\w|\.\s[a-zà-ÿ])")
+_GERMAN = re.compile(rf"(?<![\w.,:/-])(\d{{1,3}}|{_ROMAN})\.(?=,?[^\S\n]+[^\W_])")
 _DATE = re.compile(r"\d{1,2}\. ([^\W\d_]+)")
-_SERIES = re.compile(r"(?:\d{1,3}\.?,? (?:und|oder|bis)(?: zum| zur)? )+$")
-_JOINT = re.compile(r"\s+(?:und|oder|bis)(?: zum| zur)?\s+\d{1,3}\.\s")
-_FRENCH = re.compile(rf"(?<![\w.,])(\d{{1,3}}|{_ROMAN})(ers?|res?|ères?|nde?s?|i?[eè]mes?|es?)\b")
-_ITALIAN = re.compile(rf"(?<![\w.,])(?:(\d{{1,3}})\s?°(?=\s[^\W\d_]{{2}})|({_ROMAN})(?= [a-z]))(\s\w+)?")
+# "Saal 2. Stock 3 ist zu."
+_NUMBERED_NOUN = re.compile(r"\s+[^\W\d_]+ (?:\d|[IVX]{2,}\b)")
+_SERIES = re.compile(r"(?:\d{1,3}\.?,? (?:(?:und|oder|bis)(?: zum| zur)? )?)+$")
+_JOINT = re.compile(r"(?:,|\s+(?:und|oder|bis)(?: zum| zur)?)\s+\d{1,3}\.,?\s")
+# "1.–5. Mai" and "1./2. Mai".
+_SPAN, _PAIR = (
+    re.compile(r"(?<![\w.])(\d{1,2}\.)\s?[-–]\s?(?=\d{1,2}\.\s)"),
+    re.compile(r"(?<![\w.])(\d{1,2}\.)/(?=\d{1,2}\.\s)"),
+)
+_FRENCH = re.compile(
+    r"(?<![\w.,'’-])(?:(\d{1,3}|I)(ers?|res?|[eè]res?)|(2)(nde?s?|de)|(\d{1,3}|(?=..)X{0,3}(?:IX|IV|V?I{0,3}))"
+    r"(i?[eè]mes?|es?)|([VX])(e)(?=\s(?:si[eè]cle|République|arrondissement)))\b"
+)
+_ITALIAN = re.compile(rf"(?<![\w.,-])(?:(\d{{1,2}})\s?°(?=\s[^\W\d_]{{2}})|({_ROMAN})(?= [a-z]))(\s\w+)?")
+_MOST_FLOORS = 31
 
 
 def written_out(text: str, code: str) -> str:
@@ -21,11 +32,12 @@ def written_out(text: str, code: str) -> str:
     if (spoken := language(code)) is None:
         return text
     if code == "de":
+        text = _PAIR.sub(r"\1 und ", _SPAN.sub(r"\1 bis ", text))
         text = _GERMAN.sub(lambda match: _german(match, spoken), text)
     if code == "fr":
         text = _FRENCH.sub(_french, text)
     text = _NUMBERED.sub(lambda match: _numbered(match, code, spoken), text)
-    return _ITALIAN.sub(_italian, text) if code == "it" else text
+    return _ITALIAN.sub(lambda match: _italian(match, spoken), text) if code == "it" else text
 
 
 def begins_with_date(line: str, code: str) -> bool:
@@ -47,15 +59,19 @@ def _numbered(match: re.Match[str], code: str, spoken: Language) -> str:
     """The number of a king, a chapter or a war."""
     word, roman = match.groups()
     lower = word.lower()
-    if lower in spoken.words("roman", "kings"):
-        following = first_word(match.string[match.end() :]).lower()
-        # "I" may be the pronoun.
-        if code == "en" and roman == "I" and following and following not in spoken.words("roman", "behind_kings"):
-            return match[0]
+    is_king, is_part = (lower in spoken.words("roman", names) for names in ("kings", "parts"))
+    following = first_word(match.string[match.end() :][:NEAR]).lower()
+    is_named = word[0].isupper() and (not following or following in spoken.words("roman", "behind_kings"))
+    if code == "en" and roman == "I" and not is_named:
+        # It may be the pronoun.
+        return match[0]
+    if len(roman) == 1 and code == "it" and not (is_king or is_part):
+        return match[0]
+    if is_king:
         words = [*last_words(match.string[max(0, match.start() - NEAR) : match.start()]), word]
         return f"{word} {_of_king(_value(roman), words, code, spoken)}"
-    is_name = len(roman) > 1 and word[0].isupper() and code != "it"
-    if is_name or lower in spoken.words("roman", "parts"):
+    is_name = len(roman) > 1 and word[0].isupper() and code == "en" and bool(last_words(match.string[: match.start()]))
+    if is_name or is_part:
         return f"{word} {_italian_ordinal(_value(roman), word) if code == 'it' else _value(roman)}"
     return match[0]
 
@@ -77,28 +93,38 @@ def _english_ending(number: int) -> str:
 
 
 def _italian_ordinal(number: int, word: str) -> str:
-    return f"{number}{'ª' if word.lower().endswith('a') and not word.lower().endswith('lla') else 'º'}"
+    word = word.lower().strip()
+    is_feminine = (
+        word.endswith(("a", "ione")) and not word.endswith("lla") or word in ("classe", "parte", "fase", "serie")
+    )
+    return f"{number}{'ª' if is_feminine else 'º'}"
 
 
-def _italian(match: re.Match[str]) -> str:
+def _italian(match: re.Match[str], spoken: Language) -> str:
+    """An ordinal, unless it is an angle, a temperature or a letter: 180° per 20 minuti, raggi X sono."""
     digits, roman, word = match.groups()
-    if roman == "I":
-        # The article.
+    following = (word or "").strip()
+    before = last_words(match.string[max(0, match.start() - NEAR) : match.start()])[-1:]
+    if digits:
+        is_angle = following in spoken.words("behind", "degrees") or before and before[0] in ("a", "di", "da")
+        if int(digits) > _MOST_FLOORS or is_angle:
+            return match[0]
+    elif len(roman) == 1 and following not in spoken.words("roman", "parts"):
         return match[0]
-    following = word or first_word(match.string[match.end() :][:NEAR])
     return _italian_ordinal(_value(digits or roman), following) + (word or "")
 
 
 def _french(match: re.Match[str]) -> str:
-    number, ending = match.groups()
-    if ending.startswith("nd"):
+    number, ending = (each for each in match.groups() if each)
+    if match[3]:
         return "seconde" if "e" in ending else "second"
-    if _value(number) == 1 and ending[0] in "reè":
-        plural = "s" if ending.endswith("s") else ""
-        return (
-            ("premier" if ending.startswith("er") else "première") + plural if ending not in ("e", "es") else match[0]
-        )
-    return f"{_value(number)}ème" if ending.startswith(("e", "è", "i")) and not ending.startswith("er") else match[0]
+    if not match[1]:
+        return f"{_value(number)}ème"
+    if _value(number) != 1:
+        return match[0]
+    return (
+        "premier" if ending.startswith("er") and not ending.startswith("ere") else "première"
+    ) + "s" * ending.endswith("s")
 
 
 def _german(match: re.Match[str], spoken: Language) -> str:
@@ -120,7 +146,7 @@ def _german(match: re.Match[str], spoken: Language) -> str:
 
 def _german_king(number: int, words: list[str], spoken: Language) -> str:
     """The number behind a name, the last of ``words``: der Vierzehnte, and dem Vierzehnten behind "unter"."""
-    ordinal, is_woman = _german_ordinal(number, spoken), words[-1].endswith("a")
+    ordinal, is_woman = _german_ordinal(number, spoken), words[-1].lower() in spoken.words("roman", "women")
     if len(words) > 1 and words[-2].lower() in spoken.words("roman", "dative"):
         return f"{'der' if is_woman else 'dem'} {ordinal}n"
     return f"{'die' if is_woman else 'der'} {ordinal}"
@@ -128,10 +154,15 @@ def _german_king(number: int, words: list[str], spoken: Language) -> str:
 
 def _is_ordinal(previous: str, noun: str, behind: str, spoken: Language) -> bool:
     words = spoken.words
+    if previous in words("ordinals", "no_ordinals"):
+        return False
     if _JOINT.match(behind):
         return True
-    if spoken.opens(behind):
+    is_numbered = _NUMBERED_NOUN.match(behind) is not None and noun not in spoken.tables["dates"]["months"].split()
+    if spoken.opens(behind) or is_numbered:
         return False
+    if noun[:1].islower() and previous in words("ordinals", "dative"):
+        return True
     counted = noun[:1].isupper() and any(noun.lower().endswith(each) for each in _counted(spoken))
     return counted or previous in words("ordinals", "determiners") and bool(noun)
 
@@ -143,11 +174,17 @@ def _counted(spoken: Language) -> tuple[str, ...]:
 def _inflected(ordinal: str, words: list[str], noun: str, spoken: Language) -> str:
     lists, previous = spoken.words, words[-1]
     of_preposition = previous == "der" and len(words) > 1 and words[-2] in lists("ordinals", "prepositions")
-    if of_preposition or previous in lists("ordinals", "dative"):
+    if of_preposition or not lists("ordinals", "dative").isdisjoint(
+        (previous, *(words[-2:-1] if _is_day(previous) else ()))
+    ):
         return f"{ordinal}n"
     if previous in lists("ordinals", "masculine"):
         return f"{ordinal}{'s' if noun.endswith(tuple(lists('ordinals', 'neuter'))) else 'r'}"
     return ordinal
+
+
+def _is_day(word: str) -> bool:
+    return word.endswith(("tag", "woch"))
 
 
 def _german_ordinal(number: int, spoken: Language) -> str:

@@ -42,6 +42,14 @@ def language(code: str) -> Language | None:
     return Language(tables, frozenset(tables["openers"].split()))
 
 
+def is_adjective(match: re.Match[str], spoken: Language) -> bool:
+    """Whether an English amount stands between an article and a noun, as in a $20 bill."""
+    words = last_words(match.string[max(0, match.start() - NEAR) : match.start()])
+    noun = first_word(match.string[match.end() :][:NEAR])
+    is_noun = noun[:1].islower() and noun not in spoken.openers
+    return is_noun and bool(words) and words[-1].lower() in spoken.words("money", "articles")
+
+
 def first_word(text: str) -> str:
     """The word at the beginning of a text, behind quotes and brackets; empty if it begins with something else."""
     found = _FIRST_WORD.match(text[:NEAR])
