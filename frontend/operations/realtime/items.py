@@ -38,10 +38,17 @@ class Item:
     speech_end: int = 0
     tried: int = 0
     sent: int = 0
+    # The language in which the model heard it; empty before its first pass.
+    heard_language: str = ""
     agreement: Agreement = field(default_factory=Agreement)
     bill: Bill | None = None
     # Whether it ended without its last pass.
     left: bool = False
+
+    @property
+    def language(self) -> str:
+        """The language that the client says, or in which the model heard it."""
+        return self.config.language or self.heard_language
 
     @property
     def samples(self) -> int:

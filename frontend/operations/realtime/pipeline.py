@@ -76,8 +76,8 @@ class LivePipeline:
 
     async def words(
         self, config: SessionConfig, stretch: Stretch, context: RequestContext, sent: Callable[[], None] | None
-    ) -> list[Heard]:
-        """The item's words up to the end of a stretch, with times from the item's start.
+    ) -> tuple[list[Heard], str]:
+        """The item's words up to the end of a stretch, with times from the item's start; and their language.
 
         With ``sent``, which is called when the model's turn comes, the call waits for others of the key.
         """
@@ -94,7 +94,7 @@ class LivePipeline:
             Heard(text.decode("utf-8", "replace"), start, end)
             for text, start, end in zip(texts, starts, ends, strict=True)
         ]
-        return stretch.words(heard)
+        return stretch.words(heard), arrays["language"].item().decode()
 
     async def reserve(self, item: Item, token: str, context: RequestContext, samples: int) -> Bill:
         """Reserve money for an item. Raises ``Unauthorized`` for a key that was revoked, ``InsufficientQuota``, and

@@ -36,11 +36,6 @@ class Stretch:
     earlier: Sequence[Heard] = ()
     kept: Sequence[Heard] = ()
 
-    @property
-    def is_after_others(self) -> bool:
-        """Whether it comes with audio or text of items before."""
-        return bool(self.earlier or self.context)
-
     def words(self, heard: Sequence[Heard]) -> list[Heard]:
         """The item's words up to the end of the stretch, from what the model heard."""
         later = [word.later(self.start) for word in heard]
@@ -60,14 +55,26 @@ class History:
     def held_bytes(self) -> int:
         return sum(len(audio) for audio, _ in self._items)
 
+    @property
+    def is_empty(self) -> bool:
+        return not (self._items or self._text)
+
+    def follows(self, item: Item) -> bool:
+        """Whether an item is in the same language as those before it, of which there are some."""
+        return not self.is_empty and item.language == self._language
+
     def add(self, item: Item, words: Sequence[Heard]) -> None:
+        if item.language != self._language:
+            self._items.clear()
+            self._language, self._text = item.language, ""
         self._items.append((bytes(item.audio), words))
         while self.held_bytes > _MOST_SECONDS * _BYTES_PER_SECOND:
             self._text = _end(self._text + _text(self._items.popleft()[1]), _CONTEXT)
 
     def whole(self, item: Item, window_seconds: float) -> Stretch:
-        """An item after those before it, as far as they fit into the model's window."""
-        self._begin(item)
+        """An item after those before it in its language, as far as they fit into the model's window."""
+        if not self.follows(item):
+            return Stretch(bytes(item.audio), "", item.samples)
         room = min(_MOST_SECONDS, window_seconds) * _BYTES_PER_SECOND - len(item.audio)
         older, near = list(self._items), deque[tuple[bytes, Sequence[Heard]]]()
         while older and len(older[-1][0]) <= room:
@@ -80,18 +87,13 @@ class History:
 
     def recent(self, item: Item) -> Stretch:
         """The end of an open item, from a pause in its sent words on."""
-        self._begin(item)
         kept = item.agreement.before(item.samples / SAMPLE_RATE - _RECENT_SECONDS)
         first = int(kept[-1].end * SAMPLE_RATE) if kept else 0
         audio = bytes(item.audio[first * SAMPLE_BYTES :])
-        said = _end(self._text + "".join(_text(words) for _, words in self._items), _SHORT_CONTEXT)
+        texts = [self._text, *(_text(words) for _, words in self._items)] if self.follows(item) else []
+        said = _end("".join(texts), _SHORT_CONTEXT)
         context = f"{said}{_text(kept)}".strip() if kept else _context(audio, said)
         return Stretch(audio, context, item.samples, first / SAMPLE_RATE, kept=kept)
-
-    def _begin(self, item: Item) -> None:
-        if item.config.language != self._language:
-            self._items.clear()
-            self._language, self._text = item.config.language, ""
 
 
 def _text(words: Sequence[Heard]) -> str:

@@ -38,7 +38,7 @@ class Transcriber:
         self._committed: deque[Item] = deque()
         self._working: asyncio.Task[None] | None = None
         # The pass over the open item, and whether the model has it.
-        self._interim: asyncio.Task[Sequence[Heard]] | None = None
+        self._interim: asyncio.Task[tuple[list[Heard], str]] | None = None
         self._interim_sent = False
         self._fits = asyncio.Event()
         self._fits.set()
@@ -141,7 +141,10 @@ class Transcriber:
         self._interim = asyncio.create_task(self._pipeline.words(item.config, stretch, self._context, sent))
         try:
             await asyncio.wait((self._interim,))
-            return None if self._interim.cancelled() else self._interim.result()
+            if self._interim.cancelled():
+                return None
+            words, item.heard_language = self._interim.result()
+            return words
         finally:
             self._interim.cancel()
             self._interim = None
@@ -170,12 +173,20 @@ class Transcriber:
 
     async def _hear_whole(self, item: Item) -> Sequence[Heard]:
         """The words of a last pass."""
-        seconds = self._pipeline.transcription.window_seconds(item.config.model)
-        stretch = self._history.whole(item, seconds)
-        words = await self._pipeline.words(item.config, stretch, self._context, None)
-        if stretch.is_after_others and (not words or repeats_itself(words)):
+        if not (self._history.is_empty or self._history.follows(item)):
+            # Before it, another language may have been spoken.
+            words = await self._hear(item, History())
+            if not self._history.follows(item):
+                return words
+        words = await self._hear(item, self._history)
+        if self._history.follows(item) and (not words or repeats_itself(words)):
             # What was said before may be the reason.
-            return await self._pipeline.words(item.config, History().whole(item, seconds), self._context, None)
+            return await self._hear(item, History())
+        return words
+
+    async def _hear(self, item: Item, history: History) -> Sequence[Heard]:
+        stretch = history.whole(item, self._pipeline.transcription.window_seconds(item.config.model))
+        words, item.heard_language = await self._pipeline.words(item.config, stretch, self._context, None)
         return words
 
     async def _complete(self, item: Item) -> None:

@@ -22,6 +22,11 @@ class Encoded:
     output: Any
     attended: dict[str, Any] = field(default_factory=dict)
 
+    def part(self, first: int, last: int) -> "Encoded":
+        """The frames ``[first, last)``, which the encoder has seen within the window."""
+        attended = {name: array[:, :, first:last] for name, array in self.attended.items()}
+        return Encoded(np.asarray(self.output)[:, first:last], attended)
+
 
 @dataclass(frozen=True)
 class Decoded:

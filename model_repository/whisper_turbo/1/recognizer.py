@@ -1,8 +1,8 @@
 """Whisper for windows of many callers.
 
-Steps for a batch: compute features and encoder output of every window; detect missing languages from that output;
-decode windows with equal prompt length and temperature together; decode windows that look wrong again at higher
-temperatures; place each word in time; decode speech without words again.
+Steps for a batch: compute features and encoder output of every window; detect missing languages from that output, and
+cut windows where the language changes; decode windows with equal prompt length and temperature together; decode windows
+that look wrong again at higher temperatures; place each word in time; decode speech without words again.
 
 Decoding uses no timestamp tokens, because with them Whisper sometimes skips a sentence.
 """
@@ -19,14 +19,17 @@ from pathlib import Path
 import numpy as np
 from engines import Engine, Float
 from features import SAMPLE_RATE, LogMel
+from languages import changes
 from tokens import Tokens
 from transcript import decode_pieces, place_words, unheard
-from windows import Attempt, InvalidWindowError, Job, Transcript, Window
+from windows import Attempt, InvalidWindowError, Job, Transcript, Window, joined
 
 _FALLBACK_TEMPERATURES = (0.2, 0.4, 0.6, 0.8, 1.0)
 # A window is decoded in each language of at least this probability, and in at most so many.
 _LIKELY_LANGUAGE = 0.05
 _MOST_LANGUAGES = 3
+# The log probability from which on another language is believed in a stretch of a window.
+_SURE_OF_LANGUAGE = math.log(0.5)
 _TOKENS_PER_SECOND = 25
 _LEAST_TOKENS = 24
 
@@ -77,9 +80,11 @@ class Recognizer:
         """One transcript per window, in order."""
         for window in windows:
             self._check(window)
-        jobs = self._recognized(windows)
+        groups = [self._by_language(job) for job in self._ranked(self._encoded(windows))]
+        jobs = self._recognized([job for group in groups for job in group])
         self._decode_gaps(job for job in jobs if job.unheard)
-        return [job.transcript() for job in jobs]
+        recognized = iter(jobs)
+        return [joined([next(recognized) for _ in group]) for group in groups]
 
     def encoder_output(self, window: Window) -> Float:
         """The encoder's output for a window, [frames, width]. Exports are compared by it."""
@@ -93,8 +98,22 @@ class Recognizer:
         if window.language:
             self._tokens.task(window.language)
 
-    def _recognized(self, windows: Sequence[Window]) -> list[Job]:
-        in_languages = self._in_languages(self._encoded(windows))
+    def _by_language(self, job: Job) -> list[Job]:
+        """The job, or one for each part of its window that is in one language."""
+        audio = job.window.audio
+        cuts = changes(self._engine, job.encoded, job.ranking, audio)
+        if not cuts:
+            return [job]
+        ends = [*cuts, len(audio)]
+        parts = self._ranked(
+            self._encoded([replace(job.window, audio=audio[a:b]) for a, b in zip([0, *cuts], ends, strict=True)])
+        )
+        for part, start in zip(parts, [0, *cuts], strict=True):
+            part.start = start / SAMPLE_RATE
+        return parts
+
+    def _recognized(self, jobs: Sequence[Job]) -> list[Job]:
+        in_languages = [self._in_languages(job) for job in jobs]
         for job in (job for group in in_languages for job in group):
             earlier = self._tokens.earlier(job.window.prompt, self._context // 2)
             job.prompt = earlier + self._tokens.task(job.language, translate=job.window.translate)
@@ -111,23 +130,28 @@ class Recognizer:
         else:
             batches = [self._features(window) for window in windows]
         encoded = [each for batch in batches for each in self._engine.encode(batch)]
-        return [Job(window, output, window.language) for window, output in zip(windows, encoded, strict=True)]
+        return [Job(window, output, language=window.language) for window, output in zip(windows, encoded, strict=True)]
 
     def _features(self, window: Window) -> Float:
         """[1, mel bins, frames]."""
         return self._log_mel(window.audio, self._window_samples)[None]
 
-    def _in_languages(self, jobs: Sequence[Job]) -> list[list[Job]]:
-        """For each job, a job per likely language; the transcripts show which one is right."""
-        found = {id(job): [job] for job in jobs}
+    def _ranked(self, jobs: Sequence[Job]) -> Sequence[Job]:
+        """The jobs, with a ranking of languages where none is given."""
         for batch in self._batches([job for job in jobs if not job.language], lambda _: None):
             for job, ranking in zip(batch, self._engine.languages([job.encoded for job in batch]), strict=True):
-                likely = [pair for pair in ranking.items() if pair[1] >= _LIKELY_LANGUAGE][:_MOST_LANGUAGES]
-                found[id(job)] = [
-                    Job(job.window, job.encoded, self._tokens.language_of(token), math.log(probability))
-                    for token, probability in likely or list(ranking.items())[:1]
-                ]
-        return [found[id(job)] for job in jobs]
+                job.ranking = ranking
+        return jobs
+
+    def _in_languages(self, job: Job) -> list[Job]:
+        """A job per likely language; the transcripts show which one is right."""
+        if job.language:
+            return [job]
+        likely = [pair for pair in job.ranking.items() if pair[1] >= _LIKELY_LANGUAGE][:_MOST_LANGUAGES]
+        return [
+            replace(job, language=self._tokens.language_of(token), language_logprob=math.log(probability), attempts=[])
+            for token, probability in likely or list(job.ranking.items())[:1]
+        ]
 
     def _batches(self, jobs: Iterable[Job], alike: Callable[[Job], Hashable]) -> Iterator[list[Job]]:
         """Groups of jobs that are ``alike`` and that the engine can decode together."""
@@ -166,9 +190,11 @@ class Recognizer:
         """Decode each stretch of speech without words again, and insert its words."""
         for job, (start, end) in [(job, job.unheard) for job in jobs if job.unheard]:
             audio = job.window.audio[int(start * SAMPLE_RATE) : int(end * SAMPLE_RATE)]
-            (again,) = self._recognized([replace(job.window, audio=audio, language=job.language)])
+            # It may be without words because it is in another language.
+            (again,) = self._recognized(self._ranked(self._encoded([replace(job.window, audio=audio)])))
+            is_sure = again.language in ("", job.language) or again.language_logprob > _SURE_OF_LANGUAGE
             # In silence, Whisper often finds a likely word.
-            if again.words and again.best.passes and not again.best.speechless:
+            if is_sure and again.words and again.best.passes and not again.best.speechless:
                 # The previous word's end may overlap the stretch.
                 before = [word.until(start) for word in job.words if word.start < start]
                 after = [word for word in job.words if word.start >= end]

@@ -1,5 +1,6 @@
 """The recognizer's input, output and intermediate results per window."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -76,6 +77,10 @@ class Job:
 
     window: Window
     encoded: Encoded
+    # In seconds of the caller's window, which may be cut where the language changes.
+    start: float = 0.0
+    # The probability of each language's token, if the language has to be detected.
+    ranking: dict[int, float] = field(default_factory=dict)
     language: str = ""
     language_logprob: float = 0.0
     prompt: list[int] = field(default_factory=list)
@@ -114,6 +119,20 @@ class Job:
     def transcript(self) -> Transcript:
         decoded = self.best.decoded
         return Transcript(self.language, self.words, decoded.avg_logprob, decoded.no_speech_prob)
+
+
+def joined(jobs: Sequence[Job]) -> Transcript:
+    """The transcript of a window that was cut into these parts."""
+    parts = [job.transcript() for job in jobs]
+    if len(parts) == 1:
+        return parts[0]
+    seconds = [job.seconds for job in jobs]
+    return Transcript(
+        max(zip(seconds, (part.language for part in parts), strict=True))[1],
+        [word.later(job.start) for job, part in zip(jobs, parts, strict=True) for word in part.words],
+        float(np.average([part.avg_logprob for part in parts], weights=seconds)),
+        min(part.no_speech_prob for part in parts),
+    )
 
 
 class InvalidWindowError(ValueError):

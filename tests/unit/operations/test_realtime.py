@@ -192,6 +192,17 @@ def test_what_was_said_in_another_language_is_forgotten() -> None:
     assert (stretch.start, stretch.context) == (0.0, "")
 
 
+def test_without_a_given_language_an_item_follows_those_that_were_heard_in_its_own() -> None:
+    history = History()
+    for language, text in (("fr", "Un deux."), ("en", "One two.")):
+        item = item_of(3, language="")
+        item.heard_language = language
+        history.add(item, heard(text))
+    unheard, english = item_of(3, language=""), item_of(3, language="")
+    english.heard_language = "en"
+    assert [history.whole(each, WINDOW).start for each in (unheard, english)] == [0.0, -3.0]
+
+
 def test_a_pass_over_a_long_open_item_begins_at_a_pause_in_the_sent_words() -> None:
     item = item_of(7)
     for _ in range(2):

@@ -14,6 +14,8 @@ from scripts.export_models.whisper.served import recognizer_module
 
 SAMPLE_RATE = 16_000
 WINDOW_SAMPLES = 30 * SAMPLE_RATE
+# Of the encoder's output.
+FRAMES = 1500
 GOOD, BAD = -0.2, -1.5
 LOUD, QUIET = 0.1, 0.9
 
@@ -92,7 +94,9 @@ class ScriptedEngine:
 
     tokens: Any
     answer: Callable[[int, str, float], Said] = lambda window, language, temperature: Said("hello")
-    ranking: Mapping[str, float] = field(default_factory=lambda: {"fr": 0.97, "it": 0.03})
+    ranking: Mapping[str, float] = field(default_factory=lambda: {"fr": 0.99, "it": 0.01})
+    # The probabilities of the parts of a window, in the order in which they are asked; empty: those of the whole.
+    rankings_of_parts: list[Mapping[str, float]] = field(default_factory=list)
     encodes_together: bool = False
     decodes_together: int = 16
     encoded: list[NDArray[np.float32]] = field(default_factory=list)
@@ -111,12 +115,13 @@ class ScriptedEngine:
         self.encoded.append(features)
         first = sum(len(each) for each in self.encoded[:-1])
         engines = recognizer_module("engines")
-        return [engines.Encoded(np.full((1, 1, 1), first + at, np.float32)) for at in range(len(features))]
+        return [engines.Encoded(np.full((1, FRAMES, 1), first + at, np.float32)) for at in range(len(features))]
 
     def languages(self, windows: Sequence[Any]) -> list[dict[int, float]]:
         self.asked_for_languages.append(_numbers(windows))
-        ranked = {self.tokens.id(f"<|{code}|>"): probability for code, probability in self.ranking.items()}
-        return [ranked for _ in windows]
+        are_parts = windows[0].output.shape[1] < FRAMES
+        rankings = self.rankings_of_parts if are_parts else [self.ranking] * len(windows)
+        return [{self.tokens.id(f"<|{code}|>"): each for code, each in ranking.items()} for ranking in rankings]
 
     def decode(self, windows: Sequence[Any], prompts: Sequence[list[int]], most: int, temperature: float) -> list[Any]:
         self.calls.append(Call(_numbers(windows), list(prompts), most, temperature))

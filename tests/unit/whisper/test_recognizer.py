@@ -2,7 +2,7 @@
 
 import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -15,6 +15,7 @@ from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import BAD, GOOD, LOUD, QUIET, SAMPLE_RATE, Said, ScriptedEngine, features_of, noise
 
 FALLBACKS = [0.2, 0.4, 0.6, 0.8, 1.0]
+_PLAIN = re.compile(r"\w{4,}")
 LOOP = "and then " * 20
 
 
@@ -365,12 +366,67 @@ def test_other_windows_keep_their_words_when_one_is_decoded_again(scripted: Scri
     assert [_text(transcript) for transcript in transcripts] == ["hello", "One. again Two", "hello"]
 
 
-def test_the_detected_language_is_used_when_decoding_again(scripted: ScriptedEngine) -> None:
-    _script(scripted, Said("Uno. due", starts=[0.0, 0.5, 4.0, 4.5]), Said("e", starts=[0.0, 1.0]))
+def test_speech_without_words_may_be_in_another_language(scripted: ScriptedEngine) -> None:
+    _script(scripted, Said("Uno. due", starts=[0.0, 0.5, 4.0, 4.5]), Said("and", starts=[0.0, 1.0]))
     (transcript,) = scripted.hear({"seconds": 5.0, "language": ""})
     assert transcript.language == "fr"
-    assert scripted.asked_for_languages == [[0]]
-    assert scripted.language_of(scripted.calls[1].prompts[0]) == "fr"
+    assert scripted.asked_for_languages == [[0], [1]]
+    assert _text(transcript) == "Uno. and due"
+
+
+def test_speech_without_words_is_decoded_again_in_the_language_that_the_caller_says(scripted: ScriptedEngine) -> None:
+    _script(scripted, Said("Uno. due", starts=[0.0, 0.5, 4.0, 4.5]), Said("e", starts=[0.0, 1.0]))
+    scripted.hear({"seconds": 5.0, "language": "it"})
+    assert scripted.asked_for_languages == []
+    assert scripted.language_of(scripted.calls[1].prompts[0]) == "it"
+
+
+_FRENCH, _ENGLISH = {"fr": 0.9, "en": 0.05}, {"fr": 0.05, "en": 0.9}
+
+
+def _bilingual(scripted: ScriptedEngine, *parts: Mapping[str, float]) -> None:
+    """A translated window, in which no gap is decoded again, and the languages of its parts of three seconds."""
+    scripted.ranking, scripted.rankings_of_parts = {"fr": 0.7, "en": 0.3}, list(parts)
+    scripted.answer = lambda window, language, temperature: Said(f"in {language}", GOOD, LOUD, [0.0, 0.5, 1.0])
+
+
+def test_a_window_is_cut_where_its_language_changes(scripted: ScriptedEngine) -> None:
+    _bilingual(scripted, _FRENCH, _FRENCH, _ENGLISH)
+    scripted.hear({"seconds": 6.0, "language": "", "translate": True})
+    ((_, _, (first, second)),) = scripted.aligned
+    assert 3.0 < first < 4.5
+    assert first + second == 6.0
+
+
+def test_the_words_of_both_languages_have_the_times_of_the_whole_window(scripted: ScriptedEngine) -> None:
+    _bilingual(scripted, _FRENCH, _FRENCH, _ENGLISH)
+    (transcript,) = scripted.hear({"seconds": 6.0, "language": "", "translate": True})
+    assert [word.text for word in transcript.words] == [" in", " fr", " in", " fr"]
+    assert transcript.words[2].start > 3.0
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        [_FRENCH] * 3,
+        [_FRENCH, {"fr": 0.3, "en": 0.4}, _FRENCH],
+        [{"fr": 0.5, "en": 0.2}, {"fr": 0.2, "en": 0.3}, _FRENCH],
+    ],
+    ids=["one language", "a doubtful part", "a doubtful beginning"],
+)
+def test_a_window_of_one_language_is_not_cut(scripted: ScriptedEngine, parts: list[Mapping[str, float]]) -> None:
+    _bilingual(scripted, *parts)
+    scripted.hear({"seconds": 6.0, "language": "", "translate": True})
+    assert len(scripted.encoded) == 1
+
+
+def test_people_who_speak_two_languages_one_after_another_are_both_heard(recognizer: Any, module: ModuleType) -> None:
+    french, english = recordings("fr")[0], recordings("en")[0]
+    audio = np.concatenate([french.samples(), np.zeros(SAMPLE_RATE // 3, np.float32), english.samples()])
+    (transcript,) = recognizer.transcribe([module.Window(audio[: 30 * SAMPLE_RATE])])
+    heard = _text(transcript).lower()
+    assert [word for word in _PLAIN.findall(english.text.lower())[:6] if word not in heard] == []
+    assert len([word for word in _PLAIN.findall(french.text.lower()) if word in heard]) >= 4
 
 
 @pytest.mark.parametrize(
