@@ -30,12 +30,14 @@ class WindowRules:
 class SpokenWindow:
     """Speech without its longer pauses: ``[start, end)`` of the kept samples.
 
-    ``pieces`` are the starts of its pieces, in seconds of the window and of the file.
+    ``pieces`` are the starts of its pieces, in seconds of the window and of the file. The detector found speech in
+    ``spoken`` seconds of it.
     """
 
     pieces: tuple[tuple[float, float], ...]
     start: int
     end: int
+    spoken: float
 
     @property
     def seconds(self) -> float:
@@ -102,5 +104,5 @@ def _kept(samples: NDArray[np.int16], cut: list[Window]) -> list[SpokenWindow]:
             length = piece.end - piece.start
             samples[place : place + length] = samples[piece.start : piece.end]
             place += length
-        windows.append(SpokenWindow(tuple(pieces), start, place))
+        windows.append(SpokenWindow(tuple(pieces), start, place, window.spoken / SAMPLE_RATE))
     return windows

@@ -31,9 +31,10 @@ class Region:
 
 @dataclass(frozen=True)
 class Window(Region):
-    """A region without the ``left_out`` parts of its long pauses, in order."""
+    """A region without the ``left_out`` parts of its long pauses, in order; ``spoken`` samples of it are speech."""
 
     left_out: tuple[Region, ...] = ()
+    spoken: int = 0
 
     @property
     def pieces(self) -> list[Region]:
@@ -84,7 +85,7 @@ def _pad(windows: list[Window], padding: int, samples: int) -> list[Window]:
     middles = [(left.end + right.start) // 2 for left, right in zip(windows, windows[1:], strict=False)]
     lows, highs = [0, *middles], [*middles, samples]
     return [
-        Window(max(window.start - padding, low), min(window.end + padding, high), window.left_out)
+        Window(max(window.start - padding, low), min(window.end + padding, high), window.left_out, window.spoken)
         for window, low, high in zip(windows, lows, highs, strict=False)
     ]
 
@@ -101,11 +102,12 @@ def cut_windows(
         for part in _split_long(run, longest, probabilities):
             last = windows[-1] if windows else Window(part.start, part.start)
             between = part.start - last.end
-            length += part.end - part.start + min(between, pause)
+            spoken = part.end - part.start
+            length += spoken + min(between, pause)
             if windows and length <= longest:
                 left_out = (Region(last.end + pause // 2, part.start - pause // 2),) if between > pause else ()
-                windows[-1] = Window(last.start, part.end, last.left_out + left_out)
+                windows[-1] = Window(last.start, part.end, last.left_out + left_out, last.spoken + spoken)
             else:
-                windows.append(Window(part.start, part.end))
-                length = part.end - part.start
+                windows.append(Window(part.start, part.end, spoken=spoken))
+                length = spoken
     return _pad(windows, padding, samples)

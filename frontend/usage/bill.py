@@ -50,6 +50,8 @@ class Billing:
     idempotency_key: Callable[[], IdempotencyKey]
     # Whether an answer has begun. After that, nothing can be reserved.
     answering: bool = False
+    # Whether the work found nothing that costs.
+    waived: bool = False
     _bill: "Bill | None" = None
 
     def __enter__(self) -> "Billing":
@@ -76,7 +78,7 @@ class Billing:
 
     def refuse_free(self, status: int) -> None:
         """Raise ``UnchargedError`` if work was begun, not charged, and the answer is no error."""
-        if status < 400 and self._bill is not None and not self._bill.charged:
+        if status < 400 and self._bill is not None and not (self._bill.charged or self.waived):
             raise UnchargedError
 
 
@@ -114,6 +116,11 @@ class Bill:
         if self._open and self._payer is not None and self._reservation:
             self._billing.recorder.wallets.release(self._payer, self._reservation)
         self._open = False
+
+    def waive(self) -> None:
+        """Release the reservation, and let the answer be free."""
+        self.release()
+        self._billing.waived, current().quantity = True, 0
 
     def settle(self, quantity: int) -> None:
         """Set the quantity of the finished work, which may be more or less than the reserved one."""

@@ -44,6 +44,17 @@ async def test_silence_is_free_and_not_recorded(client: Client, settings: Settin
     assert await charges(client, settings) == []
 
 
+@pytest.mark.parametrize("fields", [{}, {"response_format": "verbose_json"}], ids=["text", "everything"])
+async def test_a_transcript_without_a_word_is_free(
+    client: Client, settings: Settings, triton: FakeTriton, fields: dict[str, str]
+) -> None:
+    triton.spoil = lambda arrays: {
+        name: array[:, :0] if name.startswith("word") else array for name, array in arrays.items()
+    }
+    answer = await transcribe(client, encode(say("one two three"), "wav"), **fields)
+    assert (answer.status, (await answer.json())["text"], await charges(client, settings)) == (200, "", [])
+
+
 @pytest.mark.parametrize(
     ("path", "body"),
     [

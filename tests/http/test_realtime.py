@@ -123,6 +123,18 @@ async def test_silence_is_empty_and_does_not_reach_the_model(client: Client, tri
     assert (told[-1]["transcript"], told[-1]["usage"]["seconds"], triton.calls) == ("", 0, [])
 
 
+async def test_an_item_without_a_word_is_free(client: Client, triton: FakeTriton) -> None:
+    triton.spoil = lambda arrays: {
+        name: array[:, :0] if name.startswith("word") else array for name, array in arrays.items()
+    }
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        await session.say(pcm(say("one two three")))
+        await session.send("input_audio_buffer.commit")
+        told = await session.until(f"{TRANSCRIBED}.completed")
+    assert (told[-1]["transcript"], told[-1]["usage"]["seconds"]) == ("", 0)
+
+
 async def test_a_long_item_ends_in_a_short_pause_before_the_models_window_does(
     client: Client, triton: FakeTriton
 ) -> None:

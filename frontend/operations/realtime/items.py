@@ -26,7 +26,8 @@ class Item:
     """An item of a session.
 
     ``start`` is the place of its first sample in the session. ``speech_end`` counts samples from there; 0 is none.
-    ``tried`` are the samples of the last pass that began, ``sent`` those of the last one with words that were sent.
+    ``loud_frames`` are those with speech. ``tried`` are the samples of the last pass that began, ``sent`` those of the
+    last one with words that were sent.
     """
 
     id: str
@@ -36,6 +37,7 @@ class Item:
     audio: bytearray = field(default_factory=bytearray)
     probabilities: list[float] = field(default_factory=list)
     speech_end: int = 0
+    loud_frames: int = 0
     tried: int = 0
     sent: int = 0
     # The language in which the model heard it; empty before its first pass.
@@ -55,6 +57,11 @@ class Item:
         return len(self.audio) // SAMPLE_BYTES
 
     @property
+    def spoken_seconds(self) -> float:
+        """How much of it the detector takes for speech."""
+        return self.loud_frames * FRAME / SAMPLE_RATE
+
+    @property
     def pauses_late(self) -> bool:
         """Whether it is long and in a short pause: a better place to end than its longest length."""
         return 0 < self.speech_end <= self.samples - _SHORT_PAUSE and self.samples >= _LONG
@@ -65,6 +72,7 @@ class Item:
         self.probabilities.append(probability)
         if probability >= threshold:
             self.speech_end = self.samples
+            self.loud_frames += 1
 
     def hears_all(self, samples: int) -> bool:
         """Whether a pass over the first ``samples`` hears all the speech."""

@@ -36,6 +36,15 @@ _MESSAGES_AT_ONCE = 4
 
 
 @dataclass(frozen=True)
+class Answer:
+    """What the model heard: words, their language, and the probability that it was no speech."""
+
+    words: list[Heard]
+    language: str
+    no_speech_prob: float
+
+
+@dataclass(frozen=True)
 class LivePipeline:
     """The parts that sessions use. ``keys`` finds the caller of a key, which may be revoked during a session."""
 
@@ -76,8 +85,8 @@ class LivePipeline:
 
     async def words(
         self, config: SessionConfig, stretch: Stretch, context: RequestContext, sent: Callable[[], None] | None
-    ) -> tuple[list[Heard], str]:
-        """The item's words up to the end of a stretch, with times from the item's start; and their language.
+    ) -> "Answer":
+        """The item's words up to the end of a stretch, with times from the item's start.
 
         With ``sent``, which is called when the model's turn comes, the call waits for others of the key.
         """
@@ -94,7 +103,7 @@ class LivePipeline:
             Heard(text.decode("utf-8", "replace"), start, end)
             for text, start, end in zip(texts, starts, ends, strict=True)
         ]
-        return stretch.words(heard), arrays["language"].item().decode()
+        return Answer(stretch.words(heard), arrays["language"].item().decode(), arrays["no_speech_prob"].item())
 
     async def reserve(self, item: Item, token: str, context: RequestContext, samples: int) -> Bill:
         """Reserve money for an item. Raises ``Unauthorized`` for a key that was revoked, ``InsufficientQuota``, and

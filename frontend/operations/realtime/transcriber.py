@@ -14,9 +14,10 @@ from frontend.observe.logs import log
 from frontend.operations.realtime import events
 from frontend.operations.realtime.agreement import Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item, milliseconds
-from frontend.operations.realtime.pipeline import LivePipeline
+from frontend.operations.realtime.pipeline import Answer, LivePipeline
 from frontend.operations.realtime.stretches import History, Stretch
 from frontend.operations.realtime.wire import Wire
+from frontend.operations.transcription.assembly import LITTLE_SPEECH, is_invented
 
 # Samples of new audio between two passes, and of a first one.
 _STEP = SAMPLE_RATE // 4
@@ -38,7 +39,7 @@ class Transcriber:
         self._committed: deque[Item] = deque()
         self._working: asyncio.Task[None] | None = None
         # The pass over the open item, and whether the model has it.
-        self._interim: asyncio.Task[tuple[list[Heard], str]] | None = None
+        self._interim: asyncio.Task[Answer] | None = None
         self._interim_sent = False
         self._fits = asyncio.Event()
         self._fits.set()
@@ -143,8 +144,7 @@ class Transcriber:
             await asyncio.wait((self._interim,))
             if self._interim.cancelled():
                 return None
-            words, item.heard_language = self._interim.result()
-            return words
+            return _words(item, self._interim.result())
         finally:
             self._interim.cancel()
             self._interim = None
@@ -173,10 +173,11 @@ class Transcriber:
 
     async def _hear_whole(self, item: Item) -> Sequence[Heard]:
         """The words of a last pass."""
-        if not (self._history.is_empty or self._history.follows(item)):
-            # Before it, another language may have been spoken.
+        is_short = item.spoken_seconds < LITTLE_SPEECH
+        if not self._history.is_empty and (is_short or not self._history.follows(item)):
+            # It may be no speech, or in another language than what was said before.
             words = await self._hear(item, History())
-            if not self._history.follows(item):
+            if not (words and self._history.follows(item)):
                 return words
         words = await self._hear(item, self._history)
         if self._history.follows(item) and (not words or repeats_itself(words)):
@@ -186,11 +187,10 @@ class Transcriber:
 
     async def _hear(self, item: Item, history: History) -> Sequence[Heard]:
         stretch = history.whole(item, self._pipeline.transcription.window_seconds(item.config.model))
-        words, item.heard_language = await self._pipeline.words(item.config, stretch, self._context, None)
-        return words
+        return _words(item, await self._pipeline.words(item.config, stretch, self._context, None))
 
     async def _complete(self, item: Item) -> None:
-        """The last pass over an item, its bill and its transcript. Audio without speech is empty and free."""
+        """The last pass over an item, its bill and its transcript. Audio without words is free."""
         charged = 0
         try:
             if item.speech_end:
@@ -199,7 +199,10 @@ class Transcriber:
                 self._history.add(item, item.agreement.words)
                 if not self._wire.is_open:
                     raise ConnectionResetError
-                charged = self._charge(item, item.samples)
+                if item.agreement.words:
+                    charged = self._charge(item, item.samples)
+                elif item.bill is not None:
+                    item.bill.release()
                 if rest:
                     await self._wire.send(events.delta(item, rest))
         except _FATAL:
@@ -237,3 +240,9 @@ class Transcriber:
                     self._charge(item, min(item.sent, item.samples))
             finally:
                 item.bill.release()
+
+
+def _words(item: Item, answer: Answer) -> Sequence[Heard]:
+    """The words of an answer, and none if nobody said them. Notes their language."""
+    item.heard_language = answer.language
+    return [] if is_invented(item.spoken_seconds, answer.no_speech_prob) else answer.words

@@ -70,7 +70,7 @@ class TranscriptionPipeline:
     async def run(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[Transcription, Bill | None]:
-        """The transcript and its bill. A file without speech is empty, free and never reaches Triton."""
+        """The transcript and its bill. A file without words is free, and without speech never reaches Triton."""
         with self._unbilled.work(context.key) as timer:
             heard = await self._recording(request, context, memory, timer)
             if not heard.prepared.windows:
@@ -80,6 +80,9 @@ class TranscriptionPipeline:
                 answers = await gather_or_cancel(self._calls(heard, context), lambda: self._at_once(heard.model))
                 # Hours of words would block the event loop.
                 transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
+                if not transcription.text:
+                    bill.waive()
+                    return transcription, None
             timer.paid()
             return transcription, bill
 
@@ -105,7 +108,10 @@ class TranscriptionPipeline:
                 calls = run_in_order(self._calls(heard, context), lambda: self._at_once(heard.model), ended)
                 parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
                 first = await anext(parts, "")
-                if windows:
+                if bill is not None and not first:
+                    bill.waive()
+                    bill = None
+                elif windows:
                     timer.paid()
             yield first, parts, bill
 

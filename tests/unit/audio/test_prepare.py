@@ -16,7 +16,7 @@ RULES = WindowRules(silence_dbfs=-50.0, speech_probability=0.5, window_seconds=4
 SPEECH = say("Good morning everybody, this is a test.")
 PAUSE = np.zeros(24_000, np.float32)
 # Five seconds: two of them are ten seconds into the file, two and a half are twenty, and half a second is forty.
-PIECES = SpokenWindow(((0.0, 10.0), (2.0, 20.0), (4.5, 40.0)), 0, 80_000)
+PIECES = SpokenWindow(((0.0, 10.0), (2.0, 20.0), (4.5, 40.0)), 0, 80_000, 5.0)
 
 
 class Preparing:

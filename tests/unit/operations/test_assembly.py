@@ -1,6 +1,7 @@
 """Words of windows become one transcript."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from frontend.tritons.triton import Arrays
 
 WORD_SECONDS = 0.4
 # The first is eight seconds of speech, five seconds into the file; the second begins twenty seconds into it.
-WINDOWS = [SpokenWindow(((0.0, 5.0),), 0, 128_000), SpokenWindow(((0.0, 20.0),), 128_000, 256_000)]
+WINDOWS = [SpokenWindow(((0.0, 5.0),), 0, 128_000, 8.0), SpokenWindow(((0.0, 20.0),), 128_000, 256_000, 8.0)]
 
 
 @pytest.fixture
@@ -190,7 +191,7 @@ def test_the_space_depends_on_the_language_of_the_next_window(
 
 def test_a_text_of_no_words_has_neither_segments_nor_words(asked: TranscriptionRequest) -> None:
     answered = _assembled(asked, _answer(language="de"), _answer(language="de"))
-    assert (answered.text, answered.segments, answered.words, answered.language) == ("", [], [], "de")
+    assert (answered.text, answered.segments, answered.words, answered.language) == ("", [], [], "")
 
 
 def test_half_a_character_does_not_fail_the_answer(asked: TranscriptionRequest) -> None:
@@ -202,7 +203,7 @@ def test_a_word_that_ends_before_it_starts_does_not_fail_the_answer(asked: Trans
     """Also if a pause was removed in between."""
     answer = _answer(2.5, " one")
     answer["word_end"] -= np.float32(2)
-    window = SpokenWindow(((0.0, 5.0), (2.0, 20.0)), 0, 128_000)
+    window = SpokenWindow(((0.0, 5.0), (2.0, 20.0)), 0, 128_000, 8.0)
     assert assemble(Prepared(30.0, [window]), [answer], asked).text == "one"
 
 
@@ -210,7 +211,9 @@ def test_a_word_that_ends_before_it_starts_does_not_fail_the_answer(asked: Trans
 def test_the_language_is_that_of_most_of_the_speech(
     asked: TranscriptionRequest, seconds: tuple[int, ...], language: str
 ) -> None:
-    windows = [SpokenWindow(((0.0, 10.0 * place),), 0, 16_000 * length) for place, length in enumerate(seconds)]
+    windows = [
+        SpokenWindow(((0.0, 10.0 * place),), 0, 16_000 * length, float(length)) for place, length in enumerate(seconds)
+    ]
     answers = [_answer(" a", language=code) for code in ("de", "it", "it")[: len(windows)]]
     assert assemble(Prepared(30.0, windows), answers, asked).language == language
 
@@ -225,3 +228,14 @@ def test_a_language_that_was_given_is_answered(file: SharedBytes) -> None:
 
 def test_the_duration_is_that_of_the_file(asked: TranscriptionRequest) -> None:
     assert _assembled(asked, _answer(" One")).duration == 30.0
+
+
+@pytest.mark.parametrize(
+    ("spoken", "no_speech_prob", "text"),
+    [(0.4, 0.7, ""), (0.6, 0.7, "you"), (0.4, 0.55, "you")],
+    ids=["hardly any speech, and the model agrees", "some speech", "a short word of a person"],
+)
+def test_words_of_music_are_none(asked: TranscriptionRequest, spoken: float, no_speech_prob: float, text: str) -> None:
+    answer = _answer(" you") | {"no_speech_prob": np.array([[no_speech_prob]], np.float32)}
+    transcription = assemble(Prepared(30.0, [replace(WINDOWS[0], spoken=spoken)]), [answer], asked)
+    assert (transcription.text, transcription.language) == (text, "en" if text else "")

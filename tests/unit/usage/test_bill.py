@@ -85,6 +85,16 @@ async def test_a_bill_is_charged_once(recorder: PurseRecorder, billing: Billing)
     assert ([event.amount for event in recorder.charges], recorder.free) == ([30], 70)
 
 
+async def test_a_waived_bill_releases_its_money_and_lets_the_answer_be_free(
+    recorder: PurseRecorder, billing: Billing
+) -> None:
+    with billing:
+        async with billing.reserve("chat", 30) as bill:
+            bill.waive()
+        billing.answer_begins(200, is_charged=False)
+    assert (recorder.charges, recorder.free) == ([], 100)
+
+
 async def test_a_released_bill_is_not_charged(recorder: PurseRecorder, billing: Billing) -> None:
     async with billing.reserve("chat", 30) as bill:
         bill.release()
