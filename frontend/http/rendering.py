@@ -12,7 +12,8 @@ from frontend.errors import ApiError
 # Value of the ``Server`` header. It does not disclose the framework or its version.
 SERVER = "quartet"
 JSON: Mapping[str, str] = {"Content-Type": "application/json"}
-EVENTS: Mapping[str, str] = {"Content-Type": "text/event-stream", "Cache-Control": "no-cache"}
+# Some clients read text without a charset as Latin-1.
+EVENTS: Mapping[str, str] = {"Content-Type": "text/event-stream; charset=utf-8", "Cache-Control": "no-cache"}
 
 
 def render_json(value: Any) -> bytes:

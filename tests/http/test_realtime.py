@@ -1,18 +1,19 @@
 """Live speech over a WebSocket, in OpenAI's events."""
 
 import asyncio
+import base64
 from typing import Any
 
 import av
 import numpy as np
 import pytest
+import soxr
 from aiohttp import web
 from openai.types.realtime.realtime_server_event import RealtimeServerEvent
 from pydantic import TypeAdapter
 
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.operations.realtime.wire import LARGEST_MESSAGE
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.processes.turnstile import Turnstile
 from frontend.tritons.triton import Arrays
@@ -208,11 +209,47 @@ async def test_too_many_faulty_events_end_the_session(client: Client) -> None:
         assert await session.closed() == 1008
 
 
-@pytest.mark.parametrize("size", [LARGEST_MESSAGE + 1, 16_000_000])
-async def test_a_message_that_is_too_large_ends_the_session(client: Client, size: int) -> None:
+async def test_a_message_that_is_too_large_ends_the_session(client: Client) -> None:
     async with live(client) as session:
-        await session.socket.send_str("a" * size)
+        await session.socket.send_str("a" * 16_000_000)
         assert await session.closed() == 1009
+
+
+async def test_a_recording_may_come_in_one_message(client: Client) -> None:
+    sound = np.concatenate([say("one two three"), silence(0.5)] * 20)
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        await session.send("input_audio_buffer.append", audio=base64.encodebytes(pcm(sound)).decode())
+        await session.send("input_audio_buffer.commit")
+        told = await session.until("input_audio_buffer.committed")
+        while "transcript" not in told[-1]:
+            told += await session.until(f"{TRANSCRIBED}.completed")
+    assert told[-1]["transcript"] == "hello there"
+
+
+async def test_a_commit_in_silence_ends_an_item_without_words(client: Client, triton: FakeTriton) -> None:
+    async with live(client) as session:
+        await session.say(pcm(silence(1.0)))
+        await session.send("input_audio_buffer.commit")
+        told = await session.until(f"{TRANSCRIBED}.completed")
+    assert (told[-1]["transcript"], told[-1]["usage"]["seconds"], triton.calls) == ("", 0, [])
+
+
+async def test_a_commit_without_audio_is_an_error(client: Client) -> None:
+    async with live(client) as session:
+        await session.send("input_audio_buffer.commit")
+        assert (await session.until("error"))[-1]["error"]["code"] == "input_audio_buffer_commit_empty"
+
+
+@pytest.mark.parametrize("rate", [8_000, 16_000, 48_000])
+async def test_pcm_has_the_rate_that_the_client_says(client: Client, triton: FakeTriton, rate: int) -> None:
+    sound = say("one two three")
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT, format={"type": "audio/pcm", "rate": rate})
+        await session.say((soxr.resample(sound, 16_000, rate) * 32767).astype("<i2").tobytes())
+        await session.send("input_audio_buffer.commit")
+        await session.until(f"{TRANSCRIBED}.completed")
+    assert triton.calls[-1][1]["audio"].size == pytest.approx(len(sound), rel=0.02)
 
 
 async def test_a_wrong_key_is_refused_before_the_upgrade(client: Client) -> None:

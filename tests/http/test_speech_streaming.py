@@ -104,7 +104,7 @@ async def test_events_are_those_of_openai(client: Client) -> None:
             model="tts-1", voice="ryan", input=_TEXT, response_format="pcm", stream_format="sse"
         ) as streamed,
     ):
-        assert streamed.headers["Content-Type"] == "text/event-stream"
+        assert streamed.headers["Content-Type"] == "text/event-stream; charset=utf-8"
         events = [json.loads(line.removeprefix("data: ")) async for line in streamed.iter_lines() if line]
     *deltas, done = events
     assert {event["type"] for event in deltas} == {"speech.audio.delta"}

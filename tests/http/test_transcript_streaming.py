@@ -61,7 +61,7 @@ def _hold_the_second(triton: FakeTriton) -> asyncio.Event:
 async def test_a_part_is_sent_while_later_windows_are_transcribed(client: Client, triton: FakeTriton) -> None:
     going = _hold_the_second(triton)
     response = await transcribe(client, LONG, stream="true")
-    assert response.headers["Content-Type"] == "text/event-stream"
+    assert response.headers["Content-Type"] == "text/event-stream; charset=utf-8"
     assert await _next(response) == HEARD
     going.set()
     assert await _events(response) == [

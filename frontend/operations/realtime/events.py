@@ -6,7 +6,6 @@ from typing import Any
 from frontend.errors import ApiError
 from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.protocol import BETA_FORMATS, SessionConfig
-from frontend.operations.realtime.turns import FORMATS
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 Fields = dict[str, Any]
@@ -39,7 +38,7 @@ def _transcription(config: SessionConfig) -> Fields:
 
 def _released(config: SessionConfig) -> Fields:
     audio = {
-        "format": {"type": config.audio_format, "rate": FORMATS[config.audio_format][1]},
+        "format": {"type": config.audio_format, "rate": config.rate},
         "noise_reduction": None,
         "transcription": _transcription(config),
         "turn_detection": _detection(config),

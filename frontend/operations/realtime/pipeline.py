@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
@@ -19,6 +20,7 @@ from frontend.operations.realtime.items import Item, milliseconds
 from frontend.operations.realtime.protocol import SessionConfig
 from frontend.operations.realtime.stretches import Stretch
 from frontend.operations.realtime.turns import Frames, Listener
+from frontend.operations.realtime.wire import USUAL_MESSAGE
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
 from frontend.processes.turnstile import Turnstile
@@ -28,6 +30,7 @@ from frontend.usage.recorder import Recorder
 
 # Within a key, passes over speech that goes on wait for all other calls.
 _INTERIM_RANK = 2
+T = TypeVar("T")
 _RETRY_AFTER = "10"
 # Seconds between openings. One takes about 2 ms: clients who open sessions all the time leave time for other requests.
 _OPENING_SECONDS = 0.005
@@ -104,6 +107,10 @@ class LivePipeline:
             for text, start, end in zip(texts, starts, ends, strict=True)
         ]
         return Answer(stretch.words(heard), arrays["language"].item().decode(), arrays["no_speech_prob"].item())
+
+    async def parse(self, parses: Callable[[], T], size: int, context: RequestContext) -> T:
+        """Parse a message of ``size`` characters: a long one in a thread, because it takes long."""
+        return parses() if size <= USUAL_MESSAGE else await self.threads.run(self._context(context), parses)
 
     async def reserve(self, item: Item, token: str, context: RequestContext, samples: int) -> Bill:
         """Reserve money for an item. Raises ``Unauthorized`` for a key that was revoked, ``InsufficientQuota``, and

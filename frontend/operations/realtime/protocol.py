@@ -20,7 +20,13 @@ BETA_FORMATS = {"pcm16": "audio/pcm", "g711_ulaw": "audio/pcmu", "g711_alaw": "a
 _BOUNDS = {"threshold": (0, 1), "prefix_padding_ms": (0, 2_000), "silence_duration_ms": (64, 10_000)}
 _LONGEST_ID = 512  # characters
 _MOST_PARTS = 2_000  # lists and objects of an event
-_BASE64_CODE = "invalid_audio"
+_BASE64_CODE, _NO_BASE64 = "invalid_audio", "audio must be base64"
+# Characters of base64 that are decoded at once: whole groups of four.
+_PIECE = 1024 * 1024
+# Detection by the model's judgement of a sentence's end is detection by pauses here.
+_DETECTIONS = ("server_vad", "semantic_vad")
+# Samples per second of PCM that clients may send.
+_PCM, _PCM_RATES = "audio/pcm", (8_000, 16_000, 24_000, 48_000)
 # Fields that clients send and that have no effect here, by the object that has them.
 _INPUT = ("noise_reduction",)
 _DETECTION = ("create_response", "interrupt_response", "idle_timeout_ms", "eagerness")
@@ -44,7 +50,8 @@ class SessionConfig:
     model: str
     language: str = ""
     prompt: str = ""
-    audio_format: str = "audio/pcm"
+    audio_format: str = _PCM
+    rate: int = 24_000
     detection: Detection | None = Detection()
 
 
@@ -115,12 +122,16 @@ def parse(event: Mapping[str, Any], config: SessionConfig, served: Served) -> Ev
 
 
 def _audio(value: Any) -> bytes:
+    """Audio from base64, which may have line breaks, as MIME has. In pieces, so that other threads have their turn."""
+    if not isinstance(value, str):
+        raise InvalidRequest(_NO_BASE64, param="audio", code=_BASE64_CODE)
+    if "\n" in value:
+        value = "".join(value.split())
+    pieces = (value[place : place + _PIECE] for place in range(0, len(value), _PIECE))
     try:
-        if isinstance(value, str):
-            return base64.b64decode(value, validate=True)
+        return b"".join(base64.b64decode(piece, validate=True) for piece in pieces)
     except (binascii.Error, ValueError):
-        pass
-    raise InvalidRequest("audio must be base64", param="audio", code=_BASE64_CODE)
+        raise InvalidRequest(_NO_BASE64, param="audio", code=_BASE64_CODE) from None
 
 
 def _object(values: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:
@@ -151,17 +162,21 @@ def _released(session: Mapping[str, Any], config: SessionConfig, served: Served)
     given = _object(audio, "input", place)
     _refuse_unknown(given, place, ("format", "transcription", "turn_detection"), _INPUT)
     if given.get("format") is not None:
-        config = replace(config, audio_format=_format(_object(given, "format", f"{place}.format"), f"{place}.format"))
+        audio_format, rate = _format(_object(given, "format", f"{place}.format"), f"{place}.format")
+        config = replace(config, audio_format=audio_format, rate=rate)
     return _common(given, "transcription", place, config, served)
 
 
-def _format(value: Mapping[str, Any], place: str) -> str:
+def _format(value: Mapping[str, Any], place: str) -> tuple[str, int]:
+    """The name of a format, and its samples per second."""
     name, rate = value.get("type"), value.get("rate")
     if name not in FORMATS:
         raise InvalidRequest(f"{place}.type must be one of {', '.join(FORMATS)}", param=f"{place}.type")
-    if rate not in (None, FORMATS[name][1]):
-        raise InvalidRequest(f"{place}.rate must be {FORMATS[name][1]}", param=f"{place}.rate")
-    return str(name)
+    usual = FORMATS[name][1]
+    rates = _PCM_RATES if name == _PCM else (usual,)
+    if rate is not None and (isinstance(rate, bool) or rate not in rates):
+        raise InvalidRequest(f"{place}.rate must be {' or '.join(map(str, rates))}", param=f"{place}.rate")
+    return str(name), usual if rate is None else int(rate)
 
 
 def _beta(session: Mapping[str, Any], config: SessionConfig, served: Served) -> SessionConfig:
@@ -171,7 +186,7 @@ def _beta(session: Mapping[str, Any], config: SessionConfig, served: Served) -> 
         if name not in BETA_FORMATS:
             place = "session.input_audio_format"
             raise InvalidRequest(f"{place} must be one of {', '.join(BETA_FORMATS)}", param=place)
-        config = replace(config, audio_format=BETA_FORMATS[name])
+        config = replace(config, audio_format=BETA_FORMATS[name], rate=FORMATS[BETA_FORMATS[name]][1])
     return _common(session, "input_audio_transcription", "session", config, served)
 
 
@@ -203,8 +218,8 @@ def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig,
 
 def _detection(values: Mapping[str, Any], place: str, before: Detection | None) -> Detection:
     _refuse_unknown(values, place, ("type", *_BOUNDS), _DETECTION)
-    if values.get("type", "server_vad") != "server_vad":
-        raise InvalidRequest(f"{place}.type must be server_vad", param=f"{place}.type")
+    if values.get("type", _DETECTIONS[0]) not in _DETECTIONS:
+        raise InvalidRequest(f"{place}.type must be {' or '.join(_DETECTIONS)}", param=f"{place}.type")
     numbers = {name: _number(values[name], name, place) for name in _BOUNDS if values.get(name) is not None}
     return replace(before or Detection(), **numbers)
 

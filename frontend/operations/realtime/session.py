@@ -4,6 +4,7 @@ import asyncio
 import math
 import time
 from collections.abc import Sequence
+from functools import partial
 
 from aiohttp import WSCloseCode
 
@@ -20,10 +21,12 @@ from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update
 from frontend.operations.realtime.transcriber import Transcriber
 from frontend.operations.realtime.turns import FORMATS, FRAME_MS, Listener, Turns
-from frontend.operations.realtime.wire import LARGEST_MESSAGE, SessionEnd, Wire
+from frontend.operations.realtime.wire import USUAL_MESSAGE, SessionEnd, Wire
 
 # Seconds of audio that are listened to at once, unless an item ends before.
 _SLICE_SECONDS = 0.06
+# The most of it, so that the event loop is held for milliseconds.
+_LONGEST_SLICE_SECONDS = 2.0
 # Shortest audio to commit, in samples.
 _SHORTEST = SAMPLE_RATE // 10
 # Most faulty events of a session.
@@ -93,7 +96,7 @@ class Session:
             self._wire.end(WSCloseCode.GOING_AWAY)
 
     async def _serve(self) -> None:
-        self._memory.add(LARGEST_MESSAGE)
+        self._memory.add(USUAL_MESSAGE)
         await self._send_session("created")
         while True:
             event_id = None
@@ -101,9 +104,16 @@ class Session:
                 message = await self._wire.receive()
                 if message is None:
                     return
-                event = protocol.read(message)
+                if len(message) > USUAL_MESSAGE:
+                    self._memory.resize(self._held_bytes + 2 * len(message))
+                    # Raises if there is no memory for this.
+                    self._memory.add(0)
+                event = await self._pipeline.parse(partial(protocol.read, message), len(message), self._context)
+                del message
                 event_id = protocol.id_of(event)
-                await self._handle(protocol.parse(event, self._config, self._pipeline.settings.served))
+                parse = partial(protocol.parse, event, self._config, self._pipeline.settings.served)
+                size = len(audio) if isinstance(audio := event.get("audio"), str) else 0
+                await self._handle(await self._pipeline.parse(parse, size, self._context))
             except InvalidRequest as fault:
                 self._faults += 1
                 if self._faults > _MOST_FAULTS:
@@ -115,8 +125,12 @@ class Session:
     async def _send_session(self, kind: str) -> None:
         await self._wire.send(events.session(kind, self._id, self._config, self._expires_at, beta=self._beta))
 
+    @property
+    def _held_bytes(self) -> int:
+        return USUAL_MESSAGE + len(self._raw) + self._transcriber.held_bytes
+
     def _count_memory(self) -> None:
-        self._memory.resize(LARGEST_MESSAGE + len(self._raw) + self._transcriber.held_bytes)
+        self._memory.resize(self._held_bytes)
         # Raises if there is no memory for this.
         self._memory.add(0)
 
@@ -126,9 +140,11 @@ class Session:
         match event:
             case Append(audio):
                 self._raw += audio
-                _, rate, width = FORMATS[self._config.audio_format]
-                if len(self._raw) >= _SLICE_SECONDS * rate * width:
+                while len(self._raw) >= _SLICE_SECONDS * self._bytes_per_second:
                     await self._listen()
+                    # A whole recording may have come at once.
+                    await self._transcriber.room()
+                    self._count_memory()
             case Commit():
                 await self._commit_by_client()
             case Clear():
@@ -139,7 +155,7 @@ class Session:
 
     async def _update(self, config: SessionConfig, *, beta: bool) -> None:
         self._pipeline.transcription.refuse_language(config.model, config.language)
-        if config.audio_format != self._config.audio_format:
+        if (config.audio_format, config.rate) != (self._config.audio_format, self._config.rate):
             await self._listen(last=True)
             self._listener = None
         if config.detection != self._config.detection:
@@ -149,6 +165,9 @@ class Session:
 
     async def _commit_by_client(self) -> None:
         await self._listen(last=True)
+        if self._transcriber.open is None and len(self._before) >= _SHORTEST * SAMPLE_BYTES:
+            # The client has sent audio, in which nobody speaks.
+            self._begin(self._position - len(self._before) // SAMPLE_BYTES, bytes(self._before), [])
         item = self._transcriber.open
         if item is None or item.samples < _SHORTEST:
             raise InvalidRequest("there is no audio to commit: at least 100 ms are needed", code=_COMMIT_EMPTY)
@@ -164,12 +183,15 @@ class Session:
 
     async def _listen(self, *, last: bool = False) -> None:
         """Find speech in the audio that has arrived. With ``last``, also in less than a frame."""
-        data = bytes(self._raw)
-        self._raw.clear()
+        while last and len(self._raw) > _LONGEST_SLICE_SECONDS * self._bytes_per_second:
+            await self._listen()
+        most = int(_LONGEST_SLICE_SECONDS * self._bytes_per_second)
+        data = bytes(self._raw[:most])
+        del self._raw[:most]
         if self._listener is None:
             if not data:
                 return
-            self._listener = Listener(self._config.audio_format)
+            self._listener = Listener(self._config.audio_format, self._config.rate)
         heard = await self._pipeline.frames(self._listener, data, self._context, self._transcriber.timer, last=last)
         outgoing, left = [], heard.count
         for samples, probability in zip(heard.samples, heard.probabilities.tolist(), strict=True):
@@ -227,6 +249,10 @@ class Session:
     def _started(self) -> list[events.Fields]:
         item = self._transcriber.open
         return [] if self._turns is None or item is None else [events.speech_started(item)]
+
+    @property
+    def _bytes_per_second(self) -> int:
+        return self._config.rate * FORMATS[self._config.audio_format][2]
 
     @property
     def _threshold(self) -> float:

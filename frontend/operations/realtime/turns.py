@@ -45,8 +45,9 @@ class Frames:
 class Listener:
     """Decodes and resamples one stream of audio. It is used by one thread at a time."""
 
-    def __init__(self, audio_format: str) -> None:
-        self._codec, self._rate, self._width = FORMATS[audio_format]
+    def __init__(self, audio_format: str, rate: int | None = None) -> None:
+        self._codec, usual, self._width = FORMATS[audio_format]
+        self._rate = rate or usual
         self._odd = b""
         self._rest = np.zeros(0, np.int16)
         self._detector = Detector()

@@ -11,8 +11,9 @@ from frontend.errors import ApiError, InvalidRequest
 from frontend.operations.realtime import events
 from frontend.processes.turnstile import Turnstile
 
-# Bytes of a message: four seconds of PCM in base64.
-LARGEST_MESSAGE = 256 * 1024
+# Bytes of a message: four seconds of PCM in base64, for which each session has memory; and the most, as at OpenAI, of
+# which 15 MiB may be audio. What arrives of a larger message is counted when it is complete.
+USUAL_MESSAGE, _LARGEST_MESSAGE = 256 * 1024, 15 * 1024 * 1024 + 64 * 1024
 # Unsent bytes beyond which a sender waits for the reader.
 _UNREAD_BYTES = 1024
 # Seconds that a client has to answer a close.
@@ -38,7 +39,7 @@ class Socket(web.WebSocketResponse):
             # We count the pongs.
             autoping=False,
             compress=False,
-            max_msg_size=LARGEST_MESSAGE,
+            max_msg_size=_LARGEST_MESSAGE,
             writer_limit=_UNREAD_BYTES,
         )
         self._request = request

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -239,3 +240,14 @@ def test_words_of_music_are_none(asked: TranscriptionRequest, spoken: float, no_
     answer = _answer(" you") | {"no_speech_prob": np.array([[no_speech_prob]], np.float32)}
     transcription = assemble(Prepared(30.0, [replace(WINDOWS[0], spoken=spoken)]), [answer], asked)
     assert (transcription.text, transcription.language) == (text, "en" if text else "")
+
+
+def test_no_word_takes_no_time(asked: TranscriptionRequest) -> None:
+    answer = _answer(" one", " two", " three")
+    answer |= {
+        "word_start": np.array([[0.0, 0.4, 0.4]], np.float32),
+        "word_end": np.array([[0.4, 0.4, 0.8]], np.float32),
+    }
+    words = _assembled(asked, answer).words or []
+    assert [word.end > word.start for word in words] == [True] * 3
+    assert [one.end <= other.start for one, other in pairwise(words)] == [True] * 2

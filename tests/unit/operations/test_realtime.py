@@ -14,7 +14,7 @@ from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
 from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
 from frontend.operations.realtime.items import Item
-from frontend.operations.realtime.protocol import Clear, Commit, Detection, SessionConfig, Update, parse, read
+from frontend.operations.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update, parse, read
 from frontend.operations.realtime.stretches import History
 from frontend.operations.realtime.turns import Listener, Turns
 from tests.speech import say
@@ -23,7 +23,7 @@ CONFIG = SessionConfig("stt-1")
 SERVED = Served.of()
 WINDOW = 30.0
 INPUT, DETECTION = "session.audio.input", "session.turn_detection"
-RATE_16 = {"type": "audio/pcm", "rate": 16_000}
+RATE_11 = {"type": "audio/pcm", "rate": 11_025}
 
 
 def heard(text: str) -> list[Heard]:
@@ -218,7 +218,7 @@ def update(shape: str = "session.update", **options: Any) -> Any:
 def test_a_session_update_changes_only_what_it_names() -> None:
     options = {"format": {"type": "audio/pcmu"}, "transcription": {"language": "de"}, "noise_reduction": None}
     event = update(type="transcription", audio={"input": options})
-    expected = replace(CONFIG, audio_format="audio/pcmu", language="de")
+    expected = replace(CONFIG, audio_format="audio/pcmu", rate=8_000, language="de")
     assert parse(event, CONFIG, SERVED) == Update(expected, beta=False)
 
 
@@ -227,11 +227,17 @@ def test_a_session_update_changes_only_what_it_names() -> None:
     [
         (None, None),
         ({"type": "server_vad", "threshold": 0.6, "silence_duration_ms": 350}, Detection(0.6, 300, 350)),
+        ({"type": "semantic_vad", "eagerness": "high"}, Detection()),
     ],
 )
 def test_turn_detection_may_be_switched_off_or_set(given: Any, detection: Detection | None) -> None:
     event = update("transcription_session.update", turn_detection=given)
     assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=detection), beta=True)
+
+
+@pytest.mark.parametrize("text", ["AAEC", "AA\nEC\n", "AA\r\nEC"], ids=["plain", "of MIME", "of Windows"])
+def test_audio_is_base64_which_may_have_line_breaks(text: str) -> None:
+    assert parse({"type": "input_audio_buffer.append", "audio": text}, CONFIG, SERVED) == Append(b"\0\1\2")
 
 
 @pytest.mark.parametrize(("kind", "event"), [("commit", Commit()), ("clear", Clear())])
@@ -248,10 +254,10 @@ def test_commit_and_clear_are_events_of_their_own(kind: str, event: Commit | Cle
         (update(type="realtime"), "session.type"),
         (update(type="transcription", voice="alloy"), "session.voice"),
         (update(type="transcription", audio={"input": {"format": {"type": "audio/mp3"}}}), f"{INPUT}.format.type"),
-        (update(type="transcription", audio={"input": {"format": RATE_16}}), f"{INPUT}.format.rate"),
+        (update(type="transcription", audio={"input": {"format": RATE_11}}), f"{INPUT}.format.rate"),
         (update("transcription_session.update", input_audio_transcription={"model": "other"}), "model"),
         (update("transcription_session.update", input_audio_transcription={"language": "xx"}), "language"),
-        (update("transcription_session.update", turn_detection={"type": "semantic_vad"}), f"{DETECTION}.type"),
+        (update("transcription_session.update", turn_detection={"type": "other_vad"}), f"{DETECTION}.type"),
         (update("transcription_session.update", turn_detection={"threshold": 2}), f"{DETECTION}.threshold"),
     ],
 )
