@@ -13,7 +13,9 @@ import av.error
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.audio.sniff import is_wave, tag_bytes
+from frontend.audio.ogg import timed
+from frontend.audio.packets import DamagedAudioError, frames
+from frontend.audio.sniff import is_ogg, is_wave, tag_bytes
 
 SAMPLE_RATE = 16_000
 _PCM = ("pcm_s16le", "pcm_s16be", "pcm_s24le", "pcm_s24be", "pcm_s32le", "pcm_s32be", "pcm_f32le", "pcm_f32be")
@@ -43,9 +45,6 @@ _MOST_CHANNELS = 8
 _MOST_TRACKS = 16
 # Smallest share of a channel's energy in the mix. Below it, the two channels cancel each other.
 _LEAST_MIXED = 0.01
-# Most broken packets of a file: this share of all, and these in addition.
-_BAD_PACKET_SHARE = 0.01
-_BAD_PACKETS_FREE = 2
 
 
 class UnknownFormatError(Exception):
@@ -54,10 +53,6 @@ class UnknownFormatError(Exception):
 
 class UnknownCodecError(Exception):
     """The container is accepted, its codec is not."""
-
-
-class DamagedAudioError(Exception):
-    """The file is of an accepted kind but cannot be decoded."""
 
 
 class BeyondLimitsError(Exception):
@@ -83,33 +78,6 @@ def _audio_stream(container: Any) -> Any:
     return stream
 
 
-def _frames(container: Any, stream: Any) -> Iterator[Any]:
-    """Decoded frames. A few broken packets are skipped, as players do."""
-    good = bad = 0
-    for packets, packet in enumerate(_packets(container, stream), start=1):
-        try:
-            for frame in packet.decode():
-                good += 1
-                yield frame
-        except av.error.EOFError:
-            break
-        except av.error.FFmpegError:
-            bad += 1
-            if bad > _BAD_PACKETS_FREE + _BAD_PACKET_SHARE * packets:
-                raise DamagedAudioError from None
-    if bad and not good:
-        raise DamagedAudioError
-
-
-def _packets(container: Any, stream: Any) -> Iterator[Any]:
-    try:
-        yield from container.demux(stream)
-    except av.error.FFmpegError:
-        # FFmpeg stops at the end of an Ogg stream if the next one has another shape.
-        if container.format.name != "ogg":
-            raise
-
-
 def _shape(frame: Any) -> tuple[int, int, str, str]:
     rate, channels = frame.sample_rate, frame.layout.nb_channels
     if rate not in _RATES:
@@ -119,9 +87,9 @@ def _shape(frame: Any) -> tuple[int, int, str, str]:
     return rate, channels, frame.layout.name, frame.format.name
 
 
-def _mono(frames: Iterable[Any]) -> Iterator[NDArray[np.int16]]:
+def _mono(found: Iterable[Any]) -> Iterator[NDArray[np.int16]]:
     """Samples at 16 kHz, mono. The rate and the channels may change within a file."""
-    for (_, several, *_), alike in groupby(frames, _shape):
+    for (_, several, *_), alike in groupby(found, _shape):
         channels = 2 if several > 1 else 1
         resampler = av.AudioResampler("s16", "mono" if channels == 1 else "stereo", SAMPLE_RATE)
         # The final None flushes the resampler.
@@ -141,7 +109,7 @@ def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
 
 def _collect(container: Any, into: NDArray[np.int16]) -> int:
     total = 0
-    for part in _mono(_frames(container, _audio_stream(container))):
+    for part in _mono(frames(container, _audio_stream(container))):
         if total + len(part) > len(into):
             raise TooLongError
         into[total : total + len(part)] = part
@@ -165,8 +133,9 @@ def decode(file: BinaryIO, into: NDArray[np.int16]) -> int:
     tag = tag_bytes(file.read(10))
     options = {**_OPTIONS, "skip_initial_bytes": str(tag)}
     file.seek(tag)
-    source = _Forward(file) if is_wave(file.read(12)) else file
+    head = file.read(12)
     file.seek(0)
+    source = _Forward(file) if is_wave(head) else timed(file) if is_ogg(head) else file
     try:
         with av.open(source, options=options, metadata_errors="ignore") as container:
             return _collect(container, into)

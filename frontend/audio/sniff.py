@@ -72,6 +72,11 @@ def is_wave(head: bytes) -> bool:
     return head[:4] in _WAVES and head[8:12] == b"WAVE"
 
 
+def is_ogg(head: bytes) -> bool:
+    """Whether a file with this start is Ogg."""
+    return head.startswith(b"OggS")
+
+
 def _of_audio(head: bytes) -> Kind | None:
     for signature, content_type in _SIGNATURES.items():
         if head.startswith(signature):

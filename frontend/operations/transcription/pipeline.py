@@ -10,13 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
-from frontend.audio.decode import (
-    BeyondLimitsError,
-    DamagedAudioError,
-    TooLongError,
-    UnknownCodecError,
-    UnknownFormatError,
-)
+from frontend.audio.decode import BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
+from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
