@@ -4,7 +4,7 @@ FFmpeg is restricted to a list of formats and codecs and to no protocols, becaus
 that a file names. Lengths count decoded samples, because headers lie.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import chain, groupby
 from typing import Any, BinaryIO
 
@@ -32,14 +32,8 @@ _CODECS = {
     "flac": {"flac"},
     "amr": {*_AMR},
 }
-_OPTIONS = {
-    "format_whitelist": ",".join(_CODECS),
-    "codec_whitelist": ",".join(sorted(set().union(*_CODECS.values()))),
-    "protocol_whitelist": "none",
-    "max_streams": "1000",
-    "probesize": "5000000",
-    "analyzeduration": "5000000",
-}
+# What files of the extension more_audio have in addition.
+_MORE_CODECS = {"aac": {"aac"}, "mov,mp4,m4a,3gp,3g2,mj2": {"pcm_alaw", "pcm_mulaw", "pcm_u8", "adpcm_ima_qt"}}
 _RATES = range(4_000, 192_001)  # samples per second
 _MOST_CHANNELS = 8
 _MOST_TRACKS = 16
@@ -63,7 +57,29 @@ class TooLongError(Exception):
     """The decoded audio is longer than allowed."""
 
 
-def _audio_stream(container: Any) -> Any:
+_Codecs = Mapping[str, Set[str]]
+
+
+def _codecs(*, more: bool) -> _Codecs:
+    return (
+        {name: _CODECS.get(name, set()) | _MORE_CODECS.get(name, set()) for name in _CODECS | _MORE_CODECS}
+        if more
+        else _CODECS
+    )
+
+
+def _options(codecs: _Codecs) -> dict[str, str]:
+    return {
+        "format_whitelist": ",".join(codecs),
+        "codec_whitelist": ",".join(sorted(set().union(*codecs.values()))),
+        "protocol_whitelist": "none",
+        "max_streams": "1000",
+        "probesize": "5000000",
+        "analyzeduration": "5000000",
+    }
+
+
+def _audio_stream(container: Any, codecs: _Codecs) -> Any:
     if len(container.streams) > _MOST_TRACKS:
         raise BeyondLimitsError(f"the file has {len(container.streams)} tracks; at most {_MOST_TRACKS} are read")
     if not container.streams.audio:
@@ -73,7 +89,7 @@ def _audio_stream(container: Any) -> Any:
     # PyAV has no context if a file ends before the codec's parameters.
     if context is None:
         raise DamagedAudioError
-    if context.name not in _CODECS[container.format.name]:
+    if context.name not in codecs[container.format.name]:
         raise UnknownCodecError
     return stream
 
@@ -107,9 +123,9 @@ def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
     return chosen.astype(np.int16)
 
 
-def _collect(container: Any, into: NDArray[np.int16]) -> int:
+def _collect(container: Any, codecs: _Codecs, into: NDArray[np.int16]) -> int:
     total = 0
-    for part in _mono(frames(container, _audio_stream(container))):
+    for part in _mono(frames(container, _audio_stream(container, codecs))):
         if total + len(part) > len(into):
             raise TooLongError
         into[total : total + len(part)] = part
@@ -124,21 +140,24 @@ class _Forward:
         self.read = file.read
 
 
-def decode(file: BinaryIO, into: NDArray[np.int16]) -> int:
+def decode(file: BinaryIO, into: NDArray[np.int16], *, more: bool = False) -> int:
     """Write the first audio stream of a file to ``into``, int16 at 16 kHz, mono; return the number of samples.
+
+    ``more`` is whether kinds of the extension more_audio are read.
 
     Raises one of the errors above, never FFmpeg's own.
     """
     # Not every demuxer of FFmpeg skips a tag at the start.
     tag = tag_bytes(file.read(10))
-    options = {**_OPTIONS, "skip_initial_bytes": str(tag)}
+    codecs = _codecs(more=more)
+    options = {**_options(codecs), "skip_initial_bytes": str(tag)}
     file.seek(tag)
     head = file.read(12)
     file.seek(0)
     source = _Forward(file) if is_wave(head) else timed(file) if is_ogg(head) else file
     try:
         with av.open(source, options=options, metadata_errors="ignore") as container:
-            return _collect(container, into)
+            return _collect(container, codecs, into)
     except (av.error.InvalidDataError, av.error.ArgumentError, av.error.DemuxerNotFoundError):
         raise UnknownFormatError from None
     except (av.error.FFmpegError, ValueError, OSError):

@@ -19,11 +19,15 @@ _SHORTEST_SECONDS = 0.1
 
 @dataclass(frozen=True)
 class WindowRules:
-    """How to read a file: loudness in decibels below full scale, a probability, and seconds."""
+    """How to read a file: loudness in decibels below full scale, a probability, and seconds.
+
+    ``more_audio`` is whether kinds of that extension are read.
+    """
 
     silence_dbfs: float
     speech_probability: float
     window_seconds: float
+    more_audio: bool = False
 
 
 @dataclass(frozen=True)
@@ -83,7 +87,7 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
     samples = into.samples()
     # The last frame may need some zeros after the audio.
     with upload.file() as file:
-        count = decode(file, samples[:-FRAME])
+        count = decode(file, samples[:-FRAME], more=limits.more_audio)
     duration, audio = count / SAMPLE_RATE, samples[:count]
     if duration < _SHORTEST_SECONDS or is_silent(audio, limits.silence_dbfs):
         return Prepared(duration, [])

@@ -11,7 +11,8 @@ from typing import Literal
 import puremagic
 
 HEAD_BYTES = 4096
-ACCEPTED = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP"
+ACCEPTED, MORE = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP", "QuickTime, AAC"
+_MORE = ("video/quicktime", "audio/aac")
 _UNKNOWN = "application/octet-stream"
 _SIGNATURES = {b"OggS": "application/ogg", b"fLaC": "audio/flac", b"#!AMR": "audio/amr"}
 _WAVES = (b"RIFF", b"RIFX", b"RF64", b"BW64")
@@ -49,8 +50,13 @@ _MP3 = Kind("audio/mpeg")
 _WAV = Kind("audio/wav", True)
 
 
-def recognise(read: Callable[[int, int], bytes]) -> Kind:
-    """The kind of a file; ``read(count, start)`` returns its bytes."""
+def recognise(read: Callable[[int, int], bytes], *, more: bool = False) -> Kind:
+    """The kind of a file; ``read(count, start)`` returns its bytes. With ``more``, those of ``MORE`` are accepted."""
+    kind = _recognise(read)
+    return Kind(kind.content_type, True) if more and kind.content_type in _MORE else kind
+
+
+def _recognise(read: Callable[[int, int], bytes]) -> Kind:
     head = read(HEAD_BYTES, 0)
     if tag := tag_bytes(head):
         # A tag belongs to MPEG audio, but other kinds may have one too.

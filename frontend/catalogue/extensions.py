@@ -5,7 +5,7 @@ from collections.abc import Mapping
 SPEECH_STREAMING, SPEECH_FORMATS, SPEECH_SPEED = "speech_streaming", "speech_formats", "speech_speed"
 TRANSCRIPT_STREAMING, SUBTITLES, TRANSLATIONS = "transcript_streaming", "subtitles", "translations"
 REALTIME, RERANK_DIALECTS, VOICE_LIST = "realtime", "rerank_dialects", "voice_list"
-CHAT_MODELS, CLIENT_PARAMETERS = "chat_models", "client_parameters"
+CHAT_MODELS, CLIENT_PARAMETERS, MORE_AUDIO = "chat_models", "client_parameters", "more_audio"
 
 # What each extension adds, for the docs and the pages.
 EXTENSIONS: Mapping[str, str] = {
@@ -19,6 +19,7 @@ EXTENSIONS: Mapping[str, str] = {
     RERANK_DIALECTS: "`POST /v2/rerank` and `POST /rerank` accept the requests of Cohere, Jina and TEI",
     VOICE_LIST: "`GET /v1/audio/voices` lists language, gender, sample rate and a sample of each voice",
     CHAT_MODELS: "`GET /v1/models` lists the models of the chat server too",
+    MORE_AUDIO: "transcriptions also take QuickTime, as iPhones record (`.mov`, `.qta`), and AAC without a container",
     CLIENT_PARAMETERS: "parameters that popular clients send, and that have no effect here, are ignored",
 }
 

@@ -9,6 +9,7 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from frontend.audio.prepare import WindowRules
+from frontend.catalogue.extensions import MORE_AUDIO
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 
@@ -36,6 +37,7 @@ class Abilities:
             silence_dbfs=settings.silence_dbfs,
             speech_probability=settings.speech_probability,
             window_seconds=self.window_seconds,
+            more_audio=MORE_AUDIO in settings.served.extensions,
         )
 
 

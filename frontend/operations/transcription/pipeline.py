@@ -13,7 +13,7 @@ from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.decode import BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
-from frontend.audio.sniff import ACCEPTED, recognise
+from frontend.audio.sniff import ACCEPTED, MORE, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
@@ -167,18 +167,18 @@ class TranscriptionPipeline:
         timer: WorkTimer,
     ) -> Prepared:
         file, param = request.file, request.file_field
-        kind = recognise(file.read)
+        kind = recognise(file.read, more=rules.more_audio)
         if kind.accepted is False:
-            raise _unsupported(kind.content_type, param)
+            raise _unsupported(kind.content_type, param, rules)
         uses = (file.use(), samples.use(), timer.measure())
         try:
             return await self._decoders.run_with(uses, context, prepare, file.attached, samples.attached, rules)
         except UnknownCodecError:
-            raise _unsupported(f"{kind.content_type} with another codec inside", param) from None
+            raise _unsupported(f"{kind.content_type} with another codec inside", param, rules) from None
         except UnknownFormatError:
             # A file with an accepted start is damaged, not foreign.
             damaged = InvalidRequest(_NOT_DECODED, param=param)
-            raise (damaged if kind.accepted else _unsupported(kind.content_type, param)) from None
+            raise (damaged if kind.accepted else _unsupported(kind.content_type, param, rules)) from None
         except BeyondLimitsError as error:
             raise InvalidRequest(str(error), param=param) from None
         except (DamagedAudioError, TaskKilledError):
@@ -228,9 +228,10 @@ async def _parts(
             yield part
 
 
-def _unsupported(content_type: str, param: str) -> UnsupportedMedia:
+def _unsupported(content_type: str, param: str, rules: WindowRules) -> UnsupportedMedia:
+    accepted = f"{ACCEPTED}, {MORE}" if rules.more_audio else ACCEPTED
     return UnsupportedMedia(
-        f"audio format not supported: recognised {content_type}; accepted formats: {ACCEPTED}", param=param
+        f"audio format not supported: recognised {content_type}; accepted formats: {accepted}", param=param
     )
 
 

@@ -79,8 +79,16 @@ class CTranslateEngine:
         return [{self._tokens.id(token): probability for token, probability in ranking} for ranking in rankings]
 
     def decode(
-        self, windows: Sequence[Encoded], prompts: Sequence[list[int]], most: int, temperature: float
+        self,
+        windows: Sequence[Encoded],
+        prompts: Sequence[list[int]],
+        most: int,
+        temperature: float,
+        seeds: Sequence[int | None],
     ) -> list[Decoded]:
+        if temperature and seeds[0] is not None:
+            # One for all windows: in other company, a window has other samples.
+            ctranslate2.set_random_seed(seeds[0])
         sampling = {"beam_size": self._beam_size}
         if temperature:
             sampling = {"beam_size": 1, "num_hypotheses": _BEST_OF, "sampling_topk": 0}

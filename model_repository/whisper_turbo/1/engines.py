@@ -73,9 +73,17 @@ class Engine(Protocol):
         ...
 
     def decode(
-        self, windows: Sequence[Encoded], prompts: Sequence[list[int]], most: int, temperature: float
+        self,
+        windows: Sequence[Encoded],
+        prompts: Sequence[list[int]],
+        most: int,
+        temperature: float,
+        seeds: Sequence[int | None],
     ) -> list[Decoded]:
-        """At most ``most`` tokens after prompts of one length; above a temperature of 0, the best of some samples."""
+        """At most ``most`` tokens after prompts of one length; above a temperature of 0, the best of some samples.
+
+        The samples of a window with a seed are the same each time.
+        """
         ...
 
     def align(

@@ -11,7 +11,7 @@ from alignment import token_starts
 from engines import SECONDS_PER_FRAME, Aligned, Decoded, Encoded, Float
 from graphs import DECODER, ENCODER, HANDED, Processor
 from numpy.typing import NDArray
-from search import Hypothesis, Search, Step, likeliest_first, samples, search_together
+from search import Extends, Hypothesis, Search, Step, likeliest_first, samples, search_together
 from tokens import Tokens
 
 _BEST_OF = 5
@@ -70,11 +70,15 @@ class OpenVinoEngine:
         return {token: probability for probability, token in ranking}
 
     def decode(
-        self, windows: Sequence[Encoded], prompts: Sequence[list[int]], most: int, temperature: float
+        self,
+        windows: Sequence[Encoded],
+        prompts: Sequence[list[int]],
+        most: int,
+        temperature: float,
+        seeds: Sequence[int | None],
     ) -> list[Decoded]:
         width = _BEST_OF if temperature else self._beam_size
-        extends = samples(temperature, self._random) if temperature else likeliest_first
-        searches = [Search(width, self._tokens.end, extends) for _ in windows]
+        searches = [Search(width, self._tokens.end, self._extends(temperature, seed)) for seed in seeds]
         self._decoder.begin(windows)
         heard, rows = prompts[0].index(self._tokens.start) + 1, range(len(windows))
         start = self._decoder.step([prompt[:heard] for prompt in prompts], rows, self._later)
@@ -84,6 +88,11 @@ class OpenVinoEngine:
         queries = np.concatenate([start.queries[:, :, -1:], task.queries], axis=2)
         windows_found = zip(searches, silent, queries, strict=True)
         return [self._decoded(search.best(), silence, before) for search, silence, before in windows_found]
+
+    def _extends(self, temperature: float, seed: int | None) -> Extends:
+        if not temperature:
+            return likeliest_first
+        return samples(temperature, self._random if seed is None else np.random.default_rng(seed))
 
     def _decoded(self, best: Hypothesis, no_speech_prob: float, task: Float) -> Decoded:
         path = best.path()

@@ -136,7 +136,7 @@ class Recognizer:
         """[1, mel bins, frames]."""
         return self._log_mel(window.audio, self._window_samples)[None]
 
-    def _ranked(self, jobs: Sequence[Job]) -> Sequence[Job]:
+    def _ranked(self, jobs: list[Job]) -> list[Job]:
         """The jobs, with a ranking of languages where none is given."""
         for batch in self._batches([job for job in jobs if not job.language], lambda _: None):
             for job, ranking in zip(batch, self._engine.languages([job.encoded for job in batch]), strict=True):
@@ -162,10 +162,10 @@ class Recognizer:
         return (group[at : at + most] for group in groups.values() for at in range(0, len(group), most))
 
     def _decode(self, jobs: list[Job], temperature_of: Callable[[Job], float]) -> None:
-        for batch in self._batches(jobs, lambda job: (len(job.prompt), temperature_of(job))):
+        for batch in self._batches(jobs, lambda job: (len(job.prompt), temperature_of(job), job.seed is None)):
             most = self._most_tokens(max(job.seconds for job in batch), len(batch[0].prompt))
             windows, prompts = [job.encoded for job in batch], [job.prompt for job in batch]
-            decoded = self._engine.decode(windows, prompts, most, temperature_of(batch[0]))
+            decoded = self._engine.decode(windows, prompts, most, temperature_of(batch[0]), [job.seed for job in batch])
             for job, text in zip(batch, decoded, strict=True):
                 job.attempts.append(Attempt(text, self._tokens.decode(text.tokens)))
 

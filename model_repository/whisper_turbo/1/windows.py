@@ -1,5 +1,6 @@
 """The recognizer's input, output and intermediate results per window."""
 
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -15,6 +16,8 @@ _LEAST_TEMPERATURE = 0.001
 _LEAST_LOGPROB = -1.0
 _MOST_COMPRESSION = 2.4
 _NO_SPEECH = 0.6
+# Attempts in a row after which none is better.
+_WORSE = 2
 
 
 @dataclass(frozen=True)
@@ -94,13 +97,25 @@ class Job:
         return len(self.window.audio) / SAMPLE_RATE
 
     @property
+    def seed(self) -> int | None:
+        """Of samples: with a temperature of 0, the same recording has the same transcript each time."""
+        return None if self.window.sampling_temperature else zlib.crc32(self.window.audio.tobytes())
+
+    @property
     def language_of_words(self) -> str:
         return "en" if self.window.translate else self.language
 
     @property
     def doubtful(self) -> bool:
-        """Whether to decode it again at a higher temperature, unless the caller chose one."""
-        return not (self.window.sampling_temperature or self.attempts[-1].passes)
+        """Whether to decode it again at a higher temperature, unless the caller chose one.
+
+        Two attempts in a row that are less likely than one that does not repeat itself are enough.
+        """
+        if self.window.sampling_temperature or self.attempts[-1].passes:
+            return False
+        plain = [attempt.decoded.avg_logprob for attempt in self.attempts if not attempt.repeats_itself]
+        latest = [attempt.decoded.avg_logprob for attempt in self.attempts[-_WORSE:]]
+        return len(self.attempts) <= _WORSE or not plain or max(latest) >= max(plain)
 
     @property
     def best(self) -> Attempt:

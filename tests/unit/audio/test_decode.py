@@ -120,6 +120,17 @@ def test_a_file_without_any_of_its_sound_is_damage_and_not_silence(kind: str) ->
         decoded(_damaged(kind, 0.0, 1.0))
 
 
+@pytest.mark.parametrize("kind", ["mov", "aac"])
+def test_more_kinds_are_read_if_they_are_wanted(kind: str) -> None:
+    data, into = encode(TONE, kind), np.zeros(64_000, np.int16)
+    assert abs(decode(io.BytesIO(data), into, more=True) - len(TONE)) < 3000
+
+
+def test_aac_without_a_container_is_unknown_otherwise() -> None:
+    with pytest.raises(UnknownFormatError):
+        decoded(encode(TONE, "aac"))
+
+
 @pytest.mark.parametrize("kind", ["ogg-opus", "ogg-vorbis"])
 def test_ogg_pages_may_have_no_times(kind: str) -> None:
     data, place = bytearray(encode(say("one two three"), kind)), 0

@@ -102,6 +102,7 @@ class ScriptedEngine:
     encoded: list[NDArray[np.float32]] = field(default_factory=list)
     asked_for_languages: list[list[int]] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
+    seeds: list[list[int | None]] = field(default_factory=list)
     aligned: list[tuple[list[int], list[str], list[float]]] = field(default_factory=list)
     # The recognizer that asks this engine.
     recognizer: Any = None
@@ -123,7 +124,15 @@ class ScriptedEngine:
         rankings = self.rankings_of_parts if are_parts else [self.ranking] * len(windows)
         return [{self.tokens.id(f"<|{code}|>"): each for code, each in ranking.items()} for ranking in rankings]
 
-    def decode(self, windows: Sequence[Any], prompts: Sequence[list[int]], most: int, temperature: float) -> list[Any]:
+    def decode(
+        self,
+        windows: Sequence[Any],
+        prompts: Sequence[list[int]],
+        most: int,
+        temperature: float,
+        seeds: Sequence[int | None],
+    ) -> list[Any]:
+        self.seeds.append(list(seeds))
         self.calls.append(Call(_numbers(windows), list(prompts), most, temperature))
         return [
             self._decoded(self.answer(number, self.language_of(prompt), temperature))

@@ -31,9 +31,12 @@ def test_windows_are_decoded_the_same_alone_and_in_their_batch(
     ctranslate: Any, tokens: Any, encoded: list[Any]
 ) -> None:
     prompts = [tokens.task("en"), tokens.task("it")]
-    together = ctranslate.decode(encoded, prompts, 50, 0.0)
-    swapped = ctranslate.decode(encoded[::-1], prompts[::-1], 50, 0.0)[::-1]
-    alone = [ctranslate.decode([window], [prompt], 50, 0.0)[0] for window, prompt in zip(encoded, prompts, strict=True)]
+    together = ctranslate.decode(encoded, prompts, 50, 0.0, [None])
+    swapped = ctranslate.decode(encoded[::-1], prompts[::-1], 50, 0.0, [None])[::-1]
+    alone = [
+        ctranslate.decode([window], [prompt], 50, 0.0, [None])[0]
+        for window, prompt in zip(encoded, prompts, strict=True)
+    ]
     assert [text.tokens for text in together] == [text.tokens for text in swapped] == [text.tokens for text in alone]
 
 
@@ -46,7 +49,7 @@ def test_an_empty_text_has_no_words(ctranslate: Any, tokens: Any, encoded: list[
 @pytest.mark.parametrize("context", ["", "word " * 300])
 def test_decoding_ends_after_the_most_tokens(ctranslate: Any, tokens: Any, encoded: list[Any], context: str) -> None:
     prompt = [*tokens.earlier(context, 224), *tokens.task("en")]
-    (text,) = ctranslate.decode(encoded[:1], [prompt], 4, 0.0)
+    (text,) = ctranslate.decode(encoded[:1], [prompt], 4, 0.0, [None])
     assert len(text.tokens) == 4
 
 
@@ -106,7 +109,7 @@ def _windows(count: int) -> list[Any]:
 
 
 def test_a_search_has_its_beam(making: Making, model: Model) -> None:
-    making(4).decode(_windows(2), [[1, 2], [3, 4]], 50, 0.0)
+    making(4).decode(_windows(2), [[1, 2], [3, 4]], 50, 0.0, [None])
     ((shape, prompts, settings),) = model.asked
     assert (shape, prompts) == ((2, 1500, 8), [[1, 2], [3, 4]])
     assert settings["beam_size"] == 4
@@ -114,7 +117,7 @@ def test_a_search_has_its_beam(making: Making, model: Model) -> None:
 
 
 def test_at_a_temperature_the_best_of_five_samples_is_taken(making: Making, model: Model) -> None:
-    making(4).decode(_windows(1), [[1, 2]], 50, 0.5)
+    making(4).decode(_windows(1), [[1, 2]], 50, 0.5, [None])
     ((_, _, settings),) = model.asked
     assert (settings["beam_size"], settings["num_hypotheses"], settings["sampling_topk"]) == (1, 5, 0)
     assert settings["sampling_temperature"] == 0.5
@@ -122,7 +125,7 @@ def test_at_a_temperature_the_best_of_five_samples_is_taken(making: Making, mode
 
 def test_the_text_is_without_its_end_and_as_likely_as_with_it(making: Making, model: Model, tokens: Any) -> None:
     model.answer = [5, 6, 7, tokens.end]
-    (decoded,) = making().decode(_windows(1), [[1, 2]], 49, 0.0)
+    (decoded,) = making().decode(_windows(1), [[1, 2]], 49, 0.0, [None])
     assert (decoded.tokens, decoded.logprob, decoded.no_speech_prob) == ([5, 6, 7], -1.0, 0.125)
     assert decoded.avg_logprob == -0.25
 
@@ -148,7 +151,7 @@ def test_the_output_of_a_whole_batch_stays_on_its_device(making: Making, model: 
     engine = making(device="cuda")
     windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
     engine.languages(windows)
-    engine.decode(windows, [[1, 2]] * 3, 50, 0.0)
+    engine.decode(windows, [[1, 2]] * 3, 50, 0.0, [None] * 3)
     assert [each is model.encoded for each in model.given] == [True, True]
 
 
@@ -156,7 +159,7 @@ def test_the_output_of_a_whole_batch_stays_on_its_device(making: Making, model: 
 def test_other_windows_are_put_together(making: Making, model: Model, places: list[int]) -> None:
     engine = making(device="cuda")
     windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
-    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0)
+    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0, [None] * len(places))
     assert np.asarray(model.given[0])[:, 0, 0].tolist() == places
 
 

@@ -24,7 +24,7 @@ class Spoken:
     seconds: list[float]
 
     def decoded_by(self, engine: Any, temperature: float = 0.0, most: int = MOST) -> list[Any]:
-        return list(engine.decode(self.encoded, self.prompts, most, temperature))
+        return list(engine.decode(self.encoded, self.prompts, most, temperature, [None] * len(self.prompts)))
 
     def only(self, place: int) -> "Spoken":
         one = slice(place, place + 1)

@@ -69,7 +69,7 @@ def test_a_window_is_decoded_until_it_is_sure(
     ("answer", "best"),
     [
         (lambda t: Said(f"number {t}", BAD + 0.1 * (t == 0.6)), 0.6),
-        (lambda t: Said(f"number {t}", BAD - t), 0.0),
+        (lambda t: Said(f"number {t}", BAD), 0.0),
         (lambda t: Said(f"number {t}" if t == 0.8 else f"number {t} {LOOP}", BAD + 0.1 * (t != 0.8)), 0.8),
     ],
     ids=["in between", "the first", "the only one that does not repeat itself"],
@@ -82,6 +82,21 @@ def test_without_a_passing_attempt_the_best_one_is_returned(
     assert scripted.temperatures == [0.0, *FALLBACKS]
     assert _text(transcript) == f"number {best}"
     assert transcript.avg_logprob == pytest.approx(answer(best).avg_logprob)
+
+
+def test_after_two_worse_attempts_no_other_is_made(scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said(f"number {temperature}", BAD - temperature)
+    (transcript,) = scripted.hear({})
+    assert (_text(transcript), scripted.temperatures) == ("number 0.0", [0.0, 0.2, 0.4])
+
+
+def test_samples_are_the_same_each_time_unless_the_caller_chose_a_temperature(scripted: ScriptedEngine) -> None:
+    scripted.answer = lambda window, language, temperature: Said("hello", GOOD if temperature else BAD)
+    for _ in range(2):
+        scripted.hear({}, {"temperature": 0.2})
+    (_, asked, again), (_, second, third) = scripted.seeds[:3], scripted.seeds[3:]
+    assert asked == second == [None]
+    assert again == third != [None]
 
 
 @pytest.mark.parametrize("temperature", [0.001, 0.2, 1.0])

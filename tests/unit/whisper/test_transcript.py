@@ -13,6 +13,12 @@ def test_a_loop_has_a_high_compression_ratio() -> None:
     assert transcript.compression_ratio("Good morning Anna, can you buy some bread today?") < 2.4
 
 
+def test_letters_of_two_bytes_are_no_loop() -> None:
+    text = "Нажмите один, чтобы принять эту запись, два, чтобы прослушать её, и три, чтобы записать сообщение заново. "
+    text += "Для отмены нажмите ноль, для перехода в главное меню нажмите девять, для выхода повесьте трубку."
+    assert transcript.compression_ratio(text) < 2.0
+
+
 def test_no_text_is_no_loop() -> None:
     assert transcript.compression_ratio("") == 1.0
 
