@@ -23,7 +23,7 @@ _BLOCK = 16
 
 # Of full scale. Audio that is louder than the first for a quarter of a second stays as it is; other audio is brought to
 # the second.
-_QUIET, _LOUD = 0.1, 0.5
+_QUIET, _LOUD = 0.05, 0.5
 _LOUD_FRAMES = 8
 _FULL_SCALE = 32768
 

@@ -5,6 +5,7 @@ from functools import cache
 
 from frontend.text.reading import units
 from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
+from frontend.text.reading.ordinals import english_ending
 
 _ISO = re.compile(r"(?<![\w.,/-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\w-])")
 # Days, months and years with dots or slashes. The last dot of 24.12. may end a sentence too.
@@ -20,7 +21,7 @@ _MOST_MONTHS, _MOST_DAYS, _SHORT_YEAR = 12, 31, 2
 
 def written_out(text: str, code: str) -> str:
     """The text with names of months and days, and years as one says them."""
-    if (spoken := language(code)) is None or code not in _DOTTED_DATES:
+    if (spoken := language(code)) is None:
         return text
     text = _days(code).sub(lambda match: _from_day_to_day(match, spoken), text)
     if not any(character.isdigit() for character in text):
@@ -31,12 +32,11 @@ def written_out(text: str, code: str) -> str:
     if code == "en":
         text = _english(text, spoken)
         text = _SHORT_DECADE.sub(lambda match: _DECADES[int(match[1])], text)
-    if code in ("en", "de"):
-        text = _YEARS.sub(lambda match: _from_year_to_year(match, code, spoken), text)
-    return _YEAR.sub(lambda match: _year_in(match, code, spoken), text) if code in ("en", "de") else text
-
-
-_DOTTED_DATES = ("en", "de", "fr", "it")
+    if code not in ("en", "de"):
+        # A year is a plain number.
+        return text
+    text = _YEARS.sub(lambda match: _from_year_to_year(match, code, spoken), text)
+    return _YEAR.sub(lambda match: _year_in(match, code, spoken), text)
 
 
 def _dotted(match: re.Match[str], code: str, spoken: Language) -> str:
@@ -71,17 +71,13 @@ def _date(day: str, month: str, year: str | None, match: re.Match[str], code: st
 def _day(day: int, month: str, code: str) -> str:
     match code:
         case "en":
-            return f"{month} {day}{_ending(day)}"
+            return f"{month} {day}{english_ending(day)}"
         case "de":
             return f"{day}. {month}"
         case "fr":
             return f"{'1er' if day == 1 else day} {month}"
         case _:
             return f"{'1º' if day == 1 else day} {month}"
-
-
-def _ending(day: int) -> str:
-    return "th" if 10 < day < 20 else {1: "st", 2: "nd", 3: "rd"}.get(day % 10, "th")
 
 
 @cache
@@ -125,7 +121,7 @@ def _english(text: str, spoken: Language) -> str:
             # "In May 12 people came."
             return match[0]
         name: str = short["months"].get(month.lower(), month)
-        ordinal = f" {day}{_ending(int(day))}" if day else ""
+        ordinal = f" {day}{english_ending(int(day))}" if day else ""
         return f"{name}{ordinal}{joint + _english_year(year) if year else ''}"
 
     return months.sub(said, days.sub(lambda match: str(short["days"][match[1].lower()]), text))
@@ -133,26 +129,20 @@ def _english(text: str, spoken: Language) -> str:
 
 def _english_year(year: str) -> str:
     century, rest = year[:2], int(year[2:])
-    if year[2:] == "00":
-        return f"{century} hundred"
     if century == "20" and rest < 10:
         return year
+    if not rest:
+        return f"{century} hundred"
     return f"{century} {'oh ' if rest < 10 else ''}{rest}"
 
 
 def _year_in(match: re.Match[str], code: str, spoken: Language) -> str:
     year, decade = match.groups()
-    if decade:
-        if code == "de":
-            return (
-                f"{_german_century(year, spoken)}hundert{year[2:]}er" if decade == "er" and year < "2000" else match[0]
-            )
-        if decade == "s" and year[3] == "0":
-            return f"{year[:2]} {_DECADES[int(year[2])] or 'hundreds'}"
-        return match[0]
-    if not _is_year(match, code, spoken):
-        return match[0]
-    return _year(year, code, spoken)
+    if code == "de" and decade == "er" and year < "2000":
+        return f"{_german_century(year, spoken)}hundert{year[2:]}er"
+    if code == "en" and decade == "s" and year[3] == "0":
+        return f"{year[:2]} {_DECADES[int(year[2])] or 'hundreds'}"
+    return match[0] if decade or not _is_year(match, code, spoken) else _year(year, code, spoken)
 
 
 def _year(year: str, code: str, spoken: Language) -> str:

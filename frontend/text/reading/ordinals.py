@@ -15,10 +15,8 @@ _NUMBERED_NOUN = re.compile(r"\s+[^\W\d_]+ (?:\d|[IVX]{2,}\b)")
 _SERIES = re.compile(r"(?:\d{1,3}\.?,? (?:(?:und|oder|bis)(?: zum| zur)? )?)+$")
 _JOINT = re.compile(r"(?:,|\s+(?:und|oder|bis)(?: zum| zur)?)\s+\d{1,3}\.,?\s")
 # "1.–5. Mai" and "1./2. Mai".
-_SPAN, _PAIR = (
-    re.compile(r"(?<![\w.])(\d{1,2}\.)\s?[-–]\s?(?=\d{1,2}\.\s)"),
-    re.compile(r"(?<![\w.])(\d{1,2}\.)/(?=\d{1,2}\.\s)"),
-)
+_SPAN = re.compile(r"(?<![\w.])(\d{1,2}\.)\s?[-–]\s?(?=\d{1,2}\.\s)")
+_PAIR = re.compile(r"(?<![\w.])(\d{1,2}\.)/(?=\d{1,2}\.\s)")
 _FRENCH = re.compile(
     r"(?<![\w.,'’-])(?:(\d{1,3}|I)(ers?|res?|[eè]res?)|(2)(nde?s?|de)|(\d{1,3}|(?=..)X{0,3}(?:IX|IV|V?I{0,3}))"
     r"(i?[eè]mes?|es?)|([VX])(e)(?=\s(?:si[eè]cle|République|arrondissement)))\b"
@@ -79,7 +77,7 @@ def _numbered(match: re.Match[str], code: str, spoken: Language) -> str:
 def _of_king(number: int, words: list[str], code: str, spoken: Language) -> str:
     match code:
         case "en":
-            return f"the {number}{_english_ending(number)}"
+            return f"the {number}{english_ending(number)}"
         case "de":
             return _german_king(number, words, spoken)
         case "it":
@@ -88,7 +86,8 @@ def _of_king(number: int, words: list[str], code: str, spoken: Language) -> str:
             return str(number)
 
 
-def _english_ending(number: int) -> str:
+def english_ending(number: int) -> str:
+    """What follows a number in digits, as in 22nd."""
     return "th" if 10 < number % 100 < 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
 
 
@@ -122,9 +121,7 @@ def _french(match: re.Match[str]) -> str:
         return f"{_value(number)}ème"
     if _value(number) != 1:
         return match[0]
-    return (
-        "premier" if ending.startswith("er") and not ending.startswith("ere") else "première"
-    ) + "s" * ending.endswith("s")
+    return ("premier" if ending in ("er", "ers") else "première") + "s" * ending.endswith("s")
 
 
 def _german(match: re.Match[str], spoken: Language) -> str:
@@ -163,28 +160,20 @@ def _is_ordinal(previous: str, noun: str, behind: str, spoken: Language) -> bool
         return False
     if noun[:1].islower() and previous in words("ordinals", "dative"):
         return True
-    counted = noun[:1].isupper() and any(noun.lower().endswith(each) for each in _counted(spoken))
+    counted = noun[:1].isupper() and noun.lower().endswith(tuple(words("ordinals", "nouns")))
     return counted or previous in words("ordinals", "determiners") and bool(noun)
 
 
-def _counted(spoken: Language) -> tuple[str, ...]:
-    return tuple(spoken.words("ordinals", "nouns"))
-
-
 def _inflected(ordinal: str, words: list[str], noun: str, spoken: Language) -> str:
+    # "am Dienstag, 14. Mai"
+    words = words[:-1] if words[-1].endswith(("tag", "woch")) and len(words) > 1 else words
     lists, previous = spoken.words, words[-1]
     of_preposition = previous == "der" and len(words) > 1 and words[-2] in lists("ordinals", "prepositions")
-    if of_preposition or not lists("ordinals", "dative").isdisjoint(
-        (previous, *(words[-2:-1] if _is_day(previous) else ()))
-    ):
+    if of_preposition or previous in lists("ordinals", "dative"):
         return f"{ordinal}n"
     if previous in lists("ordinals", "masculine"):
         return f"{ordinal}{'s' if noun.endswith(tuple(lists('ordinals', 'neuter'))) else 'r'}"
     return ordinal
-
-
-def _is_day(word: str) -> bool:
-    return word.endswith(("tag", "woch"))
 
 
 def _german_ordinal(number: int, spoken: Language) -> str:
