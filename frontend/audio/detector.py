@@ -21,10 +21,10 @@ _AT_ONCE = 64
 # Frames per block. Blocks without sound are skipped, except next to a block with sound.
 _BLOCK = 16
 
-# Of full scale. Audio that is louder than the first for a quarter of a second stays as it is; other audio is brought to
-# the second.
-_QUIET, _LOUD = 0.05, 0.5
-_LOUD_FRAMES = 8
+# Of full scale. Audio that is louder than the first for an eighth of a second stays as it is; other audio is brought to
+# the second, but never made louder than it takes for the quietest that is no silence.
+_QUIET, _LOUD, _LEAST = 0.05, 0.5, 10 ** (-50 / 20)
+_LOUD_FRAMES = 4
 _FULL_SCALE = 32768
 
 Samples = NDArray[np.int16]
@@ -85,7 +85,7 @@ def peaks(frames: Samples) -> NDArray[np.float32]:
 
 
 def loudness(frames: Samples) -> float:
-    """The peak that a quarter of a second of frames reaches, of full scale, so that a click is not taken for it."""
+    """The peak that an eighth of a second of frames reaches, of full scale, so that a click is not taken for it."""
     if not len(frames):
         return 0.0
     place = max(0, len(frames) - _LOUD_FRAMES)
@@ -94,7 +94,7 @@ def loudness(frames: Samples) -> float:
 
 def gain_at(level: float) -> float:
     """The gain for speech whose peaks are at a level of full scale."""
-    return _LOUD / level if 0 < level < _QUIET else 1.0
+    return _LOUD / max(level, _LEAST) if level < _QUIET else 1.0
 
 
 def _stretches(frames: Samples, quiet: int) -> list[tuple[int, int]]:

@@ -17,9 +17,8 @@ FORMATS = {
     "audio/pcmu": ("pcm_mulaw", 8_000, 1),
     "audio/pcma": ("pcm_alaw", 8_000, 1),
 }
-# The peak of speech falls by half in 22 s without speech. At first it is that of the quietest audio that is no silence.
+# The peak of speech falls by half in 22 s without speech.
 _FALL = 0.999
-_FIRST_PEAK = 10 ** (-50 / 20)
 # Frames that are as loud, so that a click is not taken for speech.
 _AS_LOUD = 4
 # Speech goes on down to this much below the threshold.
@@ -51,7 +50,7 @@ class Listener:
         self._odd = b""
         self._rest = np.zeros(0, np.int16)
         self._detector = Detector()
-        self._level, self._latest = _FIRST_PEAK, [0.0] * _AS_LOUD
+        self._level, self._latest = 0.0, [0.0] * _AS_LOUD
         self._start()
 
     def _start(self) -> None:
@@ -85,7 +84,7 @@ class Listener:
         gains = np.empty(len(frames), np.float32)
         for place, peak in enumerate(peaks(frames).tolist()):
             self._latest = [*self._latest[1:], peak]
-            self._level = max(self._level * _FALL, min(self._latest), _FIRST_PEAK)
+            self._level = max(self._level * _FALL, min(self._latest))
             gains[place] = gain_at(self._level)
         return gains
 

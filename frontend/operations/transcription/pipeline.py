@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.decode import BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
+from frontend.audio.detector import FRAME, gain_at, loudness
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
@@ -242,9 +243,12 @@ def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: S
 
 
 def model_inputs(spoken: bytes, language: str, prompt: str, temperature: float = 0.0) -> dict[str, NDArray[Any]]:
-    """The model's inputs for one window of samples, int16 at 16 kHz."""
+    """The model's inputs for one window of samples, int16 at 16 kHz. The model takes quiet speech for none."""
+    samples = np.frombuffer(spoken, np.int16)
+    gain = gain_at(loudness(samples[: len(samples) // FRAME * FRAME].reshape(-1, FRAME)))
+    audio = samples * np.float32(gain / 32768)
     return {
-        "audio": (np.frombuffer(spoken, np.int16) / np.float32(32768))[None],
+        "audio": (np.clip(audio, -1, 1) if gain > 1 else audio)[None],
         "language": text_tensor(token_code(language)),
         "prompt": text_tensor(prompt),
         "temperature": np.array([[temperature]], np.float32),
