@@ -88,6 +88,9 @@ def _lines(text: str, language: str) -> Iterator[str]:
 
 def _continues(line: str, following: str, language: str) -> bool:
     """Whether a wrapped line continues in the following one."""
+    if line.endswith("-") and following:
+        # "Vor-" and "und Nachteile".
+        return True
     if len(line) < _BROKEN_LINE or not following or _ITEM.match(following):
         return False
     return following[0].islower() or line[-1] not in ".!?…:;" or is_abbreviation(line.split()[-1], language)

@@ -1,0 +1,1 @@
+"""How a text is read out: each module writes out a kind of writing, by the tables of a language."""
