@@ -205,10 +205,10 @@ async def test_late_work_is_refused_unless_it_runs_in_parallel() -> None:
         await asyncio.sleep(0.1)
 
     await queue.run(asking(), work)
-    queue.refuse_late(asking(seconds=5), 10, at_once=1)
+    queue.refuse_late(asking(seconds=8), 10, at_once=1)
     with pytest.raises(BadGateway, match="would take about"):
-        queue.refuse_late(asking(seconds=5), 100, at_once=1)
-    queue.refuse_late(asking(seconds=5), 100, at_once=4)
+        queue.refuse_late(asking(seconds=8), 100, at_once=1)
+    queue.refuse_late(asking(seconds=8), 100, at_once=4)
 
 
 async def test_a_deadline_that_is_extended_is_later() -> None:

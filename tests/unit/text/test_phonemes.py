@@ -119,9 +119,10 @@ _PIECES = [
 @pytest.mark.parametrize("text", _PIECES)
 @pytest.mark.parametrize("language", ["en", "de", "fr", "it"])
 def test_the_longest_text_takes_a_part_of_a_second(language: str, text: str) -> None:
-    started = time.process_time()
+    # Other threads of this process may compute too.
+    started = time.thread_time()
     split((text * 5_000)[:5_000], language)
-    assert time.process_time() - started < 0.4
+    assert time.thread_time() - started < 0.4
 
 
 ENGLISH = PiperAlphabet("en", "en-us", DEFAULT_PHONEME_ID_MAP)
