@@ -170,20 +170,20 @@ def _released(session: Mapping[str, Any], config: SessionConfig, served: Served)
 def _format(value: Mapping[str, Any], place: str) -> tuple[str, int]:
     """The name of a format, and its samples per second."""
     name, rate = value.get("type"), value.get("rate")
-    if name not in FORMATS:
+    if not isinstance(name, str) or name not in FORMATS:
         raise InvalidRequest(f"{place}.type must be one of {', '.join(FORMATS)}", param=f"{place}.type")
     usual = FORMATS[name][1]
     rates = _PCM_RATES if name == _PCM else (usual,)
     if rate is not None and (isinstance(rate, bool) or rate not in rates):
         raise InvalidRequest(f"{place}.rate must be {' or '.join(map(str, rates))}", param=f"{place}.rate")
-    return str(name), usual if rate is None else int(rate)
+    return name, usual if rate is None else int(rate)
 
 
 def _beta(session: Mapping[str, Any], config: SessionConfig, served: Served) -> SessionConfig:
     known = ("input_audio_format", "input_audio_transcription", "turn_detection", "input_audio_noise_reduction")
     _refuse_unknown(session, "session", known, _SESSION)
     if (name := session.get("input_audio_format")) is not None:
-        if name not in BETA_FORMATS:
+        if not isinstance(name, str) or name not in BETA_FORMATS:
             place = "session.input_audio_format"
             raise InvalidRequest(f"{place} must be one of {', '.join(BETA_FORMATS)}", param=place)
         config = replace(config, audio_format=BETA_FORMATS[name], rate=FORMATS[BETA_FORMATS[name]][1])

@@ -255,6 +255,8 @@ def test_commit_and_clear_are_events_of_their_own(kind: str, event: Commit | Cle
         (update(type="transcription", voice="alloy"), "session.voice"),
         (update(type="transcription", audio={"input": {"format": {"type": "audio/mp3"}}}), f"{INPUT}.format.type"),
         (update(type="transcription", audio={"input": {"format": RATE_11}}), f"{INPUT}.format.rate"),
+        (update(type="transcription", audio={"input": {"format": {"type": {}}}}), f"{INPUT}.format.type"),
+        (update("transcription_session.update", input_audio_format={}), "session.input_audio_format"),
         (update("transcription_session.update", input_audio_transcription={"model": "other"}), "model"),
         (update("transcription_session.update", input_audio_transcription={"language": "xx"}), "language"),
         (update("transcription_session.update", turn_detection={"type": "other_vad"}), f"{DETECTION}.type"),
