@@ -130,6 +130,11 @@ class WorkTimer:
             self._seconds += seconds
             self._buckets.put(self._key, seconds)
 
+    def add(self, seconds: float) -> None:
+        """Add work that others did, such as the model's."""
+        self._seconds += seconds
+        self._buckets.put(self._key, seconds)
+
     def paid(self) -> None:
         """Take the work out, and the same amount of other unbilled work."""
         self.take_out(2)

@@ -2,6 +2,7 @@
 
 import os
 import zlib
+from bisect import bisect_left
 from typing import BinaryIO
 
 _MAGIC, _OPUS, _NO_TIME = b"OggS", b"OpusHead", b"\xff" * 8
@@ -10,6 +11,8 @@ _HEADER = 27
 _TIME, _SUM, _SIZES = slice(6, 14), slice(22, 26), 26
 # Samples from a page to the next one, whose times need only grow.
 _STEP = 48_000
+# A page has about a second. A file with more pages is read as it is.
+_MOST_PAGES = 20_000
 _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
@@ -17,14 +20,15 @@ class Timed:
     """An Ogg file in which the headers of some pages, by their place, are other ones."""
 
     def __init__(self, file: BinaryIO, headers: dict[int, bytes]) -> None:
-        self._file, self._headers = file, headers
+        self._file, self._headers, self._places = file, headers, list(headers)
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
         start = self._file.tell()
         data = bytearray(self._file.read(size))
         end = start + len(data)
-        for place, header in self._headers.items():
+        for place in self._places[bisect_left(self._places, start - _HEADER) : bisect_left(self._places, end)]:
+            header = self._headers[place]
             first, last = max(place, start), min(place + _HEADER, end)
             if first < last:
                 data[first - start : last - start] = header[first - place : last - place]
@@ -35,7 +39,12 @@ def timed(file: BinaryIO) -> Timed | BinaryIO:
     """The file, with times if it is Opus and no page behind the headers has one."""
     headers: dict[int, bytes] = {}
     place, end = 0, file.seek(0, os.SEEK_END)
+    pages = 0
     while place + _HEADER <= end:
+        pages += 1
+        if pages > _MOST_PAGES:
+            headers.clear()
+            break
         file.seek(place)
         header = file.read(_HEADER)
         if header[:4] != _MAGIC:

@@ -1,5 +1,6 @@
 """Packets of an audio stream to frames. What is damaged is left out, and silence takes its time."""
 
+from collections import deque
 from collections.abc import Iterator
 from typing import Any
 
@@ -10,6 +11,10 @@ import av.error
 _TIMED = ("flac", "ogg", "matroska,webm")
 # Containers that count packets instead, and the most bytes of one, beyond which it holds damage.
 _COUNTING = {"mp3": 1_500, "aac": 8_191}
+# Tags that stand between MP3 files which were joined.
+_TAGS = (b"ID3", b"APETAGEX", b"TAG")
+# Packets after which the time of a page in Ogg jumps; and the least share of the bytes that a hole would take.
+_LATE, _LEAST_LOST = 4, 0.3
 # Seconds. A longer hole is a wrong time.
 _SHORTEST_HOLE, _LONGEST_HOLE = 0.05, 60.0
 # Seconds of the longest frame of silence.
@@ -68,6 +73,9 @@ class _Holes:
         # Bytes and duration of the packets so far, and the end of the last one, in the container's units of time.
         self._bytes = self._duration = 0
         self._end: int | None = None
+        # Where the last packets began, and how many bytes lie between one and the next.
+        self._place: int | None = None
+        self._steps: deque[int] = deque(maxlen=_LATE)
         self.packets = 0
 
     def before(self, packet: Any) -> float:
@@ -76,10 +84,13 @@ class _Holes:
             return 0.0
         self.packets += 1
         missing = 0.0
+        self._note_place(packet)
         if self._longest is not None and packet.size > self._longest and self._bytes:
-            missing = packet.size / self._bytes * self._duration
+            # Files that were joined have tags inside, which are no damage.
+            data = bytes(packet)
+            missing = 0.0 if any(tag in data for tag in _TAGS) else packet.size / self._bytes * self._duration
         elif self._timed and packet.pts is not None and self._end is not None:
-            missing = packet.pts - self._end
+            missing = packet.pts - self._end if self._lacks(packet.pts - self._end) else 0
         duration = packet.duration or 0
         if missing <= 0:
             self._bytes, self._duration = self._bytes + packet.size, self._duration + duration
@@ -87,6 +98,17 @@ class _Holes:
             self._end = packet.pts + duration
         seconds = float(missing * packet.time_base)
         return seconds if _SHORTEST_HOLE <= seconds <= _LONGEST_HOLE else 0.0
+
+    def _note_place(self, packet: Any) -> None:
+        if packet.pos is not None:
+            self._steps.append(packet.pos - self._place if self._place is not None else 0)
+            self._place = packet.pos
+
+    def _lacks(self, duration: float) -> bool:
+        """Whether as many bytes are missing as that takes. Otherwise the time jumps, as where files were joined."""
+        if duration <= 0 or not self._duration or not self._steps:
+            return duration > 0 and not self._steps
+        return max(self._steps) >= _LEAST_LOST * self._bytes / self._duration * duration
 
 
 def _silence(frame: Any, seconds: float) -> Iterator[Any]:

@@ -132,6 +132,10 @@ class ModelQueue:
         if not self._calls.is_open:
             raise self._refusal("away", context)
 
+    def seconds_for(self, work: float) -> float:
+        """Seconds that ``work`` takes, one call after another; 0 if nothing was measured."""
+        return self._calls.seconds_for(work, 1) if self._calls.is_open else 0.0
+
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
         """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
         seconds = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0

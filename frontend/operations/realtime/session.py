@@ -62,6 +62,8 @@ class Session:
         self._last_item: str | None = None
         self._turns = _turns(config)
         self._faults = 0
+        # The client's id of the event that is handled.
+        self._event_id: str | None = None
         self._leaving: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
@@ -99,28 +101,34 @@ class Session:
         self._memory.add(USUAL_MESSAGE)
         await self._send_session("created")
         while True:
-            event_id = None
+            self._event_id = None
             try:
-                message = await self._wire.receive()
-                if message is None:
+                if not await self._take_next():
                     return
-                if len(message) > USUAL_MESSAGE:
-                    self._memory.resize(self._held_bytes + 2 * len(message))
-                    # Raises if there is no memory for this.
-                    self._memory.add(0)
-                event = await self._pipeline.parse(partial(protocol.read, message), len(message), self._context)
-                del message
-                event_id = protocol.id_of(event)
-                parse = partial(protocol.parse, event, self._config, self._pipeline.settings.served)
-                size = len(audio) if isinstance(audio := event.get("audio"), str) else 0
-                await self._handle(await self._pipeline.parse(parse, size, self._context))
             except InvalidRequest as fault:
                 self._faults += 1
                 if self._faults > _MOST_FAULTS:
                     raise
-                await self._wire.send(events.error(fault, event_id))
+                await self._wire.send(events.error(fault, self._event_id))
             await self._transcriber.room()
             self._count_memory()
+
+    async def _take_next(self) -> bool:
+        """Wait for a message and handle it; False at the end. No message is kept while the next one is waited for."""
+        message = await self._wire.receive()
+        if message is None:
+            return False
+        if len(message) > USUAL_MESSAGE:
+            self._memory.resize(self._held_bytes + 2 * len(message))
+            # Raises if there is no memory for this.
+            self._memory.add(0)
+        event = await self._pipeline.parse(partial(protocol.read, message), len(message), self._context)
+        self._event_id = protocol.id_of(event)
+        parse = partial(protocol.parse, event, self._config, self._pipeline.settings.served)
+        parsed = await self._pipeline.parse(parse, len(message), self._context)
+        del message, event, parse
+        await self._handle(parsed)
+        return True
 
     async def _send_session(self, kind: str) -> None:
         await self._wire.send(events.session(kind, self._id, self._config, self._expires_at, beta=self._beta))
@@ -145,6 +153,7 @@ class Session:
                     # A whole recording may have come at once.
                     await self._transcriber.room()
                     self._count_memory()
+                    self._wire.check()
             case Commit():
                 await self._commit_by_client()
             case Clear():

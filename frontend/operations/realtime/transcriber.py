@@ -196,13 +196,15 @@ class Transcriber:
             if item.speech_end:
                 await self._reserve(item, item.samples)
                 rest = item.agreement.finish(await self._hear_whole(item))
-                self._history.add(item, item.agreement.words)
+                if item.agreement.words:
+                    self._history.add(item, item.agreement.words)
                 if not self._wire.is_open:
                     raise ConnectionResetError
                 if item.agreement.words:
                     charged = self._charge(item, item.samples)
                 elif item.bill is not None:
                     item.bill.release()
+                    self.timer.add(self._pipeline.transcription.seconds_for(item.config.model, 1))
                 if rest:
                     await self._wire.send(events.delta(item, rest))
         except _FATAL:

@@ -102,6 +102,11 @@ class Wire:
         if self._waiting is not None:
             self._waiting.reschedule(self._loop.time())
 
+    def check(self) -> None:
+        """Raise ``SessionEnd`` if the session is to end, while work that takes long keeps ``receive`` from doing so."""
+        if self._end is not None:
+            raise self._end
+
     async def send(self, *told: events.Fields) -> None:
         """Send events in order. A client that reads none of them for ``write_seconds`` is cut off.
 

@@ -77,7 +77,7 @@ class TranscriptionPipeline:
                 # Hours of words would block the event loop.
                 transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
                 if not transcription.text:
-                    bill.waive()
+                    self._waive(bill, heard, timer)
                     return transcription, None
             timer.paid()
             return transcription, bill
@@ -105,7 +105,7 @@ class TranscriptionPipeline:
                 parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
                 first = await anext(parts, "")
                 if bill is not None and not first:
-                    bill.waive()
+                    self._waive(bill, heard, timer)
                     bill = None
                 elif windows:
                     timer.paid()
@@ -153,6 +153,16 @@ class TranscriptionPipeline:
         for window in windows:
             inputs = partial(window_inputs, heard.request, heard.samples, window)
             yield self._infer(heard.model, inputs, window_context, translate=heard.request.translate)
+
+    def _waive(self, bill: Bill, heard: "_Recording", timer: WorkTimer) -> None:
+        """Let a transcript without a word be free. The model's work counts as unbilled."""
+        bill.waive()
+        timer.add(self.seconds_for(heard.request.model, len(heard.prepared.windows)))
+
+    def seconds_for(self, name: str, windows: int) -> float:
+        """Seconds that the model takes for some windows."""
+        model = self._models[name]
+        return self._dispatcher.queue(model).seconds_for(windows * self._abilities[model].window_seconds)
 
     def _at_once(self, model: str) -> int:
         """How many windows of a long recording may run now."""

@@ -1,5 +1,7 @@
 import io
 import struct
+import time
+from collections.abc import Callable
 
 import av
 import numpy as np
@@ -131,18 +133,44 @@ def test_aac_without_a_container_is_unknown_otherwise() -> None:
         decoded(encode(TONE, "aac"))
 
 
-@pytest.mark.parametrize("kind", ["ogg-opus", "ogg-vorbis"])
-def test_ogg_pages_may_have_no_times(kind: str) -> None:
-    data, place = bytearray(encode(say("one two three"), kind)), 0
-    whole = len(decoded(bytes(data)))
+def _with_times(data: bytes, time_of: Callable[[int], bytes]) -> bytes:
+    """An Ogg file with other times in its pages behind the two headers."""
+    changed, place = bytearray(data), 0
     for number in range(data.count(b"OggS")):
         size = 27 + data[place + 26] + sum(data[place + 27 : place + 27 + data[place + 26]])
         if number > 1:
-            data[place + 6 : place + 14], data[place + 22 : place + 26] = b"\xff" * 8, bytes(4)
-            checksum = ogg._checksum(bytes(data[place : place + size]))
-            data[place + 22 : place + 26] = checksum.to_bytes(4, "little")
+            changed[place + 6 : place + 14], changed[place + 22 : place + 26] = time_of(number), bytes(4)
+            checksum = ogg._checksum(bytes(changed[place : place + size]))
+            changed[place + 22 : place + 26] = checksum.to_bytes(4, "little")
         place += size
-    assert abs(len(decoded(bytes(data))) - whole) < 1_000
+    return bytes(changed)
+
+
+@pytest.mark.parametrize("kind", ["ogg-opus", "ogg-vorbis"])
+def test_ogg_pages_may_have_no_times(kind: str) -> None:
+    data = encode(say("one two three"), kind)
+    assert abs(len(decoded(_with_times(data, lambda _: b"\xff" * 8))) - len(decoded(data))) < 1_000
+
+
+def test_times_that_jump_make_no_sound() -> None:
+    data = encode(np.resize(say("one two three"), 80_000), "ogg-opus")
+    jumps = _with_times(data, lambda number: (number * 59 * 48_000).to_bytes(8, "little"))
+    assert abs(len(decoded(jumps)) - 80_000) < 1_000
+
+
+def test_ogg_with_very_many_pages_is_read_in_time() -> None:
+    page = b"OggS" + bytes(2) + b"\xff" * 8 + bytes(13)
+    head = encode(say("one"), "ogg-opus")[:129]
+    started = time.thread_time()
+    with pytest.raises((DamagedAudioError, UnknownFormatError)):
+        decoded(head + page * 200_000)
+    assert time.thread_time() - started < 2
+
+
+def test_a_tag_between_joined_mp3_files_takes_no_time() -> None:
+    one = encode(np.resize(say("one two three"), 80_000), "mp3")
+    tag = b"ID3\3\0\0" + bytes([0, 2, 0x38, 0x40]) + b"\xff\xfb" * 20_000
+    assert len(decoded(one + tag + one)) / 16_000 == pytest.approx(10, abs=0.5)
 
 
 def test_a_file_of_broken_packets_alone_is_damage() -> None:

@@ -235,6 +235,18 @@ def test_turn_detection_may_be_switched_off_or_set(given: Any, detection: Detect
     assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=detection), beta=True)
 
 
+@pytest.mark.parametrize("text", ['{"x": [' + "1," * 3_000 + "1]}", "{" + '"a": 1, ' * 3_000 + '"b": 1}', "[" * 3_000])
+def test_an_event_of_many_values_is_refused_before_it_is_parsed(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="too many values"):
+        read(text)
+
+
+@pytest.mark.parametrize("text", ["AAE", "A", "AAECA"], ids=["cut", "one", "cut behind a whole group"])
+def test_cut_base64_is_an_error(text: str) -> None:
+    with pytest.raises(InvalidRequest, match="base64"):
+        parse({"type": "input_audio_buffer.append", "audio": text}, CONFIG, SERVED)
+
+
 @pytest.mark.parametrize("text", ["AAEC", "AA\nEC\n", "AA\r\nEC"], ids=["plain", "of MIME", "of Windows"])
 def test_audio_is_base64_which_may_have_line_breaks(text: str) -> None:
     assert parse({"type": "input_audio_buffer.append", "audio": text}, CONFIG, SERVED) == Append(b"\0\1\2")
