@@ -27,4 +27,5 @@ def _spelled(word: str, in_capitals: bool, spoken: Language) -> str:
         return word
     is_known = word.lower() in spoken.words("acronyms", "spelled")
     is_unspeakable = in_capitals and _VOWELS.isdisjoint(word.lower())
-    return "-".join(word) if is_known or is_unspeakable else word
+    joint: str = spoken.tables["acronyms"]["between_letters"]
+    return joint.join(word) if is_known or is_unspeakable else word
