@@ -18,7 +18,7 @@ _JOINT = re.compile(r"(?:,|\s+(?:und|oder|bis)(?: zum| zur)?)\s+\d{1,3}\.,?\s")
 _SPAN = re.compile(r"(?<![\w.])(\d{1,2}\.)\s?[-–]\s?(?=\d{1,2}\.\s)")
 _PAIR = re.compile(r"(?<![\w.])(\d{1,2}\.)/(?=\d{1,2}\.\s)")
 _FRENCH = re.compile(
-    r"(?<![\w.,'’-])(?:(\d{1,3}|I)(ers?|res?|[eè]res?)|(2)(nde?s?|de)|(\d{1,3}|(?=..)X{0,3}(?:IX|IV|V?I{0,3}))"
+    r"(?<![\w.,'’-])(?:(\d{1,3}|I)(ers?|res?|[eè]res?)|(2)(nde?s?|de)|(\d{1,3}|(?=[IVX]{2})X{0,3}(?:IX|IV|V?I{0,3}))"
     r"(i?[eè]mes?|es?)|([VX])(e)(?=\s(?:si[eè]cle|République|arrondissement)))\b"
 )
 _ITALIAN = re.compile(rf"(?<![\w.,-])(?:(\d{{1,2}})\s?°(?=\s[^\W\d_]{{2}})|({_ROMAN})(?= [a-z]))(\s\w+)?")

@@ -38,6 +38,7 @@ _WRAPPED = "The quick brown fox that everybody knows jumps over the"
         ("en", "Wait !!! What??? Really?!", ["Wait !", "What?", "Really?"]),
         ("en", '!!! ... ??? "..."', []),
         ("en", "  \n ", []),
+        ("fr", "e{", ["e{"]),
     ],
 )
 def test_sentences_end_where_a_reader_would_end_them(language: str, text: str, expected: list[str]) -> None:
