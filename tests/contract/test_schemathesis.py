@@ -34,7 +34,7 @@ def test_no_request_gets_a_5xx_or_an_undocumented_answer(tmp_path: Path) -> None
     command = [str(Path(sys.executable).parent / "st"), "--config-file", str(CONFIG), "run"]
     # A WebSocket is no request.
     options = ["--exclude-path", LIVE, "--checks", ",".join(CHECKS), "--max-examples", str(EXAMPLES)]
-    options += ["--seed", "2", "--no-color", "--warnings", "off", "--suppress-health-check", "all"]
+    options += ["--seed", "11", "--no-color", "--warnings", "off", "--suppress-health-check", "all"]
     options += ["--request-timeout", "60", "--report", "json", "--report-json-path", str(path)]
     environ = {
         **os.environ,
