@@ -178,8 +178,7 @@ class Wire:
             raise SessionEnd(WSCloseCode.OK, InvalidRequest("the session has reached its longest time", code=_EXPIRED))
         if now >= idle_at:
             raise SessionEnd(WSCloseCode.OK, InvalidRequest("no event came for too long", code=_EXPIRED))
-        if self._end is not None:
-            raise self._end
+        self.check()
         try:
             async with asyncio.timeout_at(min(due, self._ends_at, idle_at)) as self._waiting:
                 return await self._socket.receive()

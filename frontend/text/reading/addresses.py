@@ -4,7 +4,8 @@ import re
 
 from frontend.text.reading.languages import language
 
-_AROUND = re.compile(r"([\"'(<«„“]*)(.*?)([\"')>»“”.,;:!?…]*)", re.DOTALL)
+_OPENING = "\"'(<«„“"
+_CLOSING = "\"')>»“”.,;:!?…"
 _DOMAINS = r"com|org|net|info|eu|io|ai|dev|app|ch|de|fr|it|at|li|uk|us|be|es|nl|edu|gov"
 _MAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _WEB = re.compile(
@@ -27,9 +28,10 @@ def written_out(text: str, code: str) -> str:
 
 
 def _word(word: str, signs: dict[str, str]) -> str:
-    if not (around := _AROUND.fullmatch(word)):
-        return word
-    opening, address, closing = around.groups()
+    behind_opening = word.lstrip(_OPENING)
+    opening = word[: len(word) - len(behind_opening)]
+    address = behind_opening.rstrip(_CLOSING)
+    closing = behind_opening[len(address) :]
     if not any(pattern.fullmatch(address) for pattern in (_MAIL, _WEB, _FILE)):
         return word
     address = _QUERY.sub("", _SCHEME.sub("", address))

@@ -63,7 +63,7 @@ def _date(day: str, month: str, year: str | None, match: re.Match[str], code: st
     if year and len(year) == 2:
         year = f"{19 if int(year) > 50 else 20}{year}"
     said = f"{_day(int(day), name, code)}{f' {year}' if year else ''}"
-    behind = match.string[match.end() :][:NEAR]
+    behind = match.string[match.end() : match.end() + NEAR]
     ends = match[0].endswith(".") and (not behind.strip() or first_word(behind)[:1].isupper())
     return f"{said}{'.' if ends else ''}"
 
@@ -114,9 +114,10 @@ def _english(text: str, spoken: Language) -> str:
 
     def said(match: re.Match[str]) -> str:
         month, day, joint, year = match.groups()
-        if not (day or year or _DAY_BEFORE.search(match.string[: match.start()][-NEAR:])):
+        if not (day or year or _DAY_BEFORE.search(match.string[max(0, match.start() - NEAR) : match.start()])):
             return match[0]
-        before, behind = last_words(match.string[: match.start()][-NEAR:]), first_word(match.string[match.end() :])
+        before = last_words(match.string[max(0, match.start() - NEAR) : match.start()])
+        behind = first_word(match.string[match.end() : match.end() + NEAR])
         if day and not year and behind[:1].islower() and before[-1:] in (["In"], ["in"]):
             # "In May 12 people came."
             return match[0]
@@ -169,7 +170,7 @@ def _german_century(year: str, spoken: Language) -> str:
 def _is_year(match: re.Match[str], code: str, spoken: Language) -> bool:
     """Whether a number of four digits is a year, by the words beside it."""
     before = match.string[max(0, match.start() - NEAR) : match.start()]
-    behind = match.string[match.end() :][:NEAR]
+    behind = match.string[match.end() : match.end() + NEAR]
     words = last_words(before)
     if units.begin(behind, code):
         return False

@@ -45,7 +45,8 @@ def _patterns(code: str) -> tuple[re.Pattern[str], ...]:
 
 def _said(match: re.Match[str], spoken: Language) -> str:
     signs, money = spoken.tables["signs"], spoken.tables["money"]
-    before, behind = match.string[max(0, match.start() - NEAR) : match.start()], match.string[match.end() :][:NEAR]
+    before = match.string[max(0, match.start() - NEAR) : match.start()]
+    behind = match.string[match.end() : match.end() + NEAR]
     if match["sign"] == "Fr." and _is_friday(before, behind, spoken):
         return match[0]
     one, many, cents = money["currencies"][match["sign"]].split("|")

@@ -58,7 +58,7 @@ def _numbered(match: re.Match[str], code: str, spoken: Language) -> str:
     word, roman = match.groups()
     lower = word.lower()
     is_king, is_part = (lower in spoken.words("roman", names) for names in ("kings", "parts"))
-    following = first_word(match.string[match.end() :][:NEAR]).lower()
+    following = first_word(match.string[match.end() : match.end() + NEAR]).lower()
     is_named = word[0].isupper() and (not following or following in spoken.words("roman", "behind_kings"))
     if code == "en" and roman == "I" and not is_named:
         # It may be the pronoun.

@@ -20,7 +20,7 @@ def written_out(text: str, code: str) -> str:
 
     def said(match: re.Match[str]) -> str:
         number, space, unit = match.groups()
-        behind = match.string[match.end() :][:NEAR]
+        behind = match.string[match.end() : match.end() + NEAR]
         if behind.startswith(".") and unit.lower() in spoken.tables["abbreviations"]["behind_numbers"]:
             # ``abbreviations`` decides whether a sentence ends.
             return match[0]

@@ -24,12 +24,17 @@ class Language:
 
     def words(self, table: str, name: str) -> frozenset[str]:
         """A list of words in a table; empty if there is none."""
-        return frozenset(self.tables.get(table, {}).get(name, "").split())
+        return _split(self.tables.get(table, {}).get(name, ""))
 
     def opens(self, following: str) -> bool:
         """Whether a text begins with a capital, in a word with which sentences often begin."""
         word = first_word(following)
         return word[:1].isupper() and not self.openers.isdisjoint({word.lower(), word.lower().split("'")[0]})
+
+
+@cache
+def _split(words: str) -> frozenset[str]:
+    return frozenset(words.split())
 
 
 @cache
@@ -45,7 +50,7 @@ def language(code: str) -> Language | None:
 def is_adjective(match: re.Match[str], spoken: Language) -> bool:
     """Whether an English amount stands between an article and a noun, as in a $20 bill."""
     words = last_words(match.string[max(0, match.start() - NEAR) : match.start()])
-    noun = first_word(match.string[match.end() :][:NEAR])
+    noun = first_word(match.string[match.end() : match.end() + NEAR])
     is_noun = noun[:1].islower() and noun not in spoken.openers
     return is_noun and bool(words) and words[-1].lower() in spoken.words("money", "articles")
 
