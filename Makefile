@@ -126,9 +126,10 @@ test-torch:
 CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embeddings rerank mobile errors aliases billing)
 
 # Four processes, because many tests wait. In the order of the folders the longest files, with few tests each, come first.
-# Lint runs after these tests, while the longer ones of Triton still run.
+# Lint runs after these tests, while the longer ones of Triton still run. With restarts of a worker that crashed,
+# pytest-xdist waits for ever.
 test-together:
-	@$(PYTEST) -n 4 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
+	@$(PYTEST) -n 4 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
 	@TEST_EXTENSIONS=all $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
 	@$(MAKE) --no-print-directory lint
 

@@ -4,10 +4,10 @@ import json
 from pathlib import Path
 
 import pytest
-from piper.phonemize_espeak import EspeakPhonemizer
 
 from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker
 from frontend.text.alphabets import KokoroAlphabet
+from frontend.text.phonemes import load_phonemizer
 from scripts.export_models import kokoro
 from tests.conftest import ROOT
 
@@ -18,7 +18,7 @@ SPEAKERS = [*DEMO_SPEAKERS, *(Speaker.of(style, style) for style in ("bf_emma", 
 
 def _symbols(espeak_voice: str, text: str) -> str:
     alphabet = KokoroAlphabet("", espeak_voice, IDS)
-    clauses = EspeakPhonemizer().phonemize(espeak_voice, text)
+    clauses = load_phonemizer().phonemize(espeak_voice, text)
     return "".join(symbol for clause in clauses for symbol in alphabet.symbols(clause))
 
 
