@@ -29,7 +29,10 @@ class Utterance:
 
 @cache
 def load_phonemizer() -> EspeakPhonemizer:
-    """The phonemizer of this worker process, with espeak-ng's data loaded."""
+    """The phonemizer of this worker process.
+
+    It is loaded once: espeak-ng keeps pointers to what a second load frees, and then may crash.
+    """
     return EspeakPhonemizer()
 
 
