@@ -7,14 +7,20 @@ from typing import Any
 
 from frontend.config.reading import PREFIX
 from lab.peers.checkpoints import COMPUTE_TYPE, Checkpoints
-from lab.peers.recorded import Recording, clips, long_recording
+from lab.peers.recorded import Recording, clips, long_recording, other_recording
 from lab.peers.sides import Bench, Case, HttpSide, Opener, Side
 from lab.peers.word_errors import Heard
 from scripts.benchmark.common.inputs import Call
 from scripts.benchmark.common.target import Target, own_product
 from scripts.run.state import REPOSITORY
 
-CASES = ("clips-en", "clips-it", "file-en", "file-it")
+# What is heard in each language.
+_KINDS = {
+    "clips": clips,
+    "file": lambda language: [long_recording(language)],
+    "other": lambda language: [other_recording(language)],
+}
+CASES = tuple(f"{kind}-{language}" for kind in _KINDS for language in ("en", "es", "fr", "it"))
 _THREADS, _CALLERS = 2, 8
 # The most windows of one recording in flight: one, and enough to fill the models.
 _WINDOWS = (1, 8)
@@ -23,11 +29,11 @@ _MODELS = {"stt-1": "beam 2", "stt-1-hd": "beam 5"}
 
 
 def hearing(bench: Bench, name: str) -> Case:
-    """A file of ten minutes by one caller, or 60 clips by 8 callers, in one language."""
+    """A file of ten minutes or one of other prompts by one caller, or 60 clips by 8 callers, in one language."""
     kind, _, language = name.partition("-")
-    recordings = [long_recording(language)] if kind == "file" else clips(language)
+    recordings = _KINDS[kind](language)
     files = [str(each.write(bench.folder / "recordings", f"{name}-{at}")) for at, each in enumerate(recordings)]
-    callers = 1 if kind == "file" else _CALLERS
+    callers = _CALLERS if kind == "clips" else 1
     models = Checkpoints(bench.folder)
     sides = _product(recordings, callers)
     for way in ("sequential", "batched"):

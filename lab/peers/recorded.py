@@ -44,10 +44,20 @@ def spoken(chosen: Sequence[Prompt], language: str, seed: int) -> Recording:
 def long_recording(language: str, seconds: float = _FILE_SECONDS) -> Recording:
     """The first prompts, which together with pauses last ``seconds``."""
     every = prompts(language)
+    return spoken(every[: _fitting(every, seconds)], language, 0)
+
+
+def other_recording(language: str) -> Recording:
+    """The prompts that ``long_recording`` leaves out."""
+    every = prompts(language)
+    return spoken(every[_fitting(every, _FILE_SECONDS) :], language, 1)
+
+
+def _fitting(every: Sequence[Prompt], seconds: float) -> int:
+    """How many prompts fit into ``seconds``."""
     mean = (_SHORTEST_PAUSE + _LONGEST_PAUSE) / 2
     lengths = itertools.accumulate(prompt.sound.seconds + mean for prompt in every)
-    count = sum(1 for _ in itertools.takewhile(lambda length: length <= seconds, lengths))
-    return spoken(every[:count], language, 0)
+    return sum(1 for _ in itertools.takewhile(lambda length: length <= seconds, lengths))
 
 
 def clips(language: str, count: int = _CLIPS) -> list[Recording]:
