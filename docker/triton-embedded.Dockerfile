@@ -10,7 +10,7 @@ COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt 
     model_repository/triton.env /app/model_repository/
 COPY scripts/local_triton /app/scripts/local_triton
 COPY scripts/__init__.py scripts/machine.py /app/scripts/
-COPY scripts/run/__init__.py scripts/run/fit.py /app/scripts/run/
+COPY scripts/run/__init__.py scripts/run/fit.py scripts/run/model_configs.py /app/scripts/run/
 COPY frontend/__init__.py /app/frontend/
 COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catalogue/voices.py \
     /app/frontend/catalogue/

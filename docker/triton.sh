@@ -13,8 +13,12 @@ server='' stopped=0 code=0
 # The trap comes before the server: a signal in between would leave the server running.
 trap 'stopped=1; [ -z "$server" ] || kill "$server"' TERM INT
 # Resolves the link once, so that a model reloaded later is still of the same export.
-repository=${TMPDIR:-/tmp}/repository
-(cd "${APP:-/app}" && python3 -m scripts.run.fit --repository "${MODEL_REPOSITORY:-/models/current}" --into "$repository") >&2
+repository=${TMPDIR:-/tmp}/repository config=machine
+for argument in "$@"; do
+  case $argument in --model-config-name=*) config=${argument#*=} ;; esac
+done
+(cd "${APP:-/app}" && python3 -m scripts.run.fit --repository "${MODEL_REPOSITORY:-/models/current}" --into "$repository" \
+  --name "$config") >&2
 tritonserver "${arguments[@]}" "--model-repository=$repository" "$@" &
 server=$!
 [ $stopped = 0 ] || kill "$server"

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from scripts.export_models import stamp
 from scripts.export_models.plan import ALL_MODELS, SOME_FAILED
+from scripts.run.model_configs import with_tensors
 
 # Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
 _IDENTIFYING = (".py", ".pbtxt", "exported.json")
@@ -83,12 +84,20 @@ class Exports:
 
 
 def has_code(code: Path, repository: Path) -> bool:
-    """Whether all files of ``code`` are in the repository, apart from the configurations that an export writes."""
-    return all(
-        (repository / path).is_file() and filecmp.cmp(code / path, repository / path, shallow=False)
-        for path in _files_of_code(code)
-        if not _is_generated(path)
-    )
+    """Whether all files of ``code`` are in the repository, apart from tensors that an export writes."""
+    return all(_is_in(repository, path, code) for path in _files_of_code(code))
+
+
+def _is_in(repository: Path, path: Path, code: Path) -> bool:
+    target = repository / path
+    if _is_generated(path):
+        return not target.exists() or _generated(code, path, target) == target.read_text(encoding="utf-8")
+    return target.is_file() and filecmp.cmp(code / path, target, shallow=False)
+
+
+def _generated(code: Path, path: Path, target: Path) -> str:
+    """The configuration of ``code`` with the tensors of the exported one."""
+    return with_tensors(code / path, target.read_text(encoding="utf-8"))
 
 
 def replace_code(code: Path, repository: Path) -> None:
@@ -103,6 +112,7 @@ def replace_code(code: Path, repository: Path) -> None:
     for path in _files_of_code(code):
         target = repository / path
         if target.exists() and _is_generated(path):
+            target.write_text(_generated(code, path, target), encoding="utf-8")
             continue
         target.parent.mkdir(parents=True, exist_ok=True)
         target.unlink(missing_ok=True)
@@ -110,7 +120,7 @@ def replace_code(code: Path, repository: Path) -> None:
 
 
 def _is_generated(path: Path) -> bool:
-    """The export of a voice writes its configuration, by the shapes of its graph."""
+    """The export of a voice writes the tensors of its configuration, by the shapes of its graph."""
     return path.parts[0].startswith("piper_") and path.name == "config.pbtxt"
 
 

@@ -1,8 +1,8 @@
-"""Fits threads and instances to this machine; the committed configurations are for two processors.
+"""Fits threads and instances to this machine, wherever a model's ``config.pbtxt`` leaves them open.
 
     python -m scripts.run.fit --repository model_repository
 
-writes ``configs/machine.pbtxt`` next to each ``config.pbtxt`` that does not fit. Triton reads it with
+writes ``configs/machine.pbtxt`` next to each ``config.pbtxt`` with something left open. Triton reads it with
 ``--model-config-name=machine``, and ``config.pbtxt`` if it is missing.
 
     python -m scripts.run.fit --repository /models/current --into /tmp/repository
@@ -14,20 +14,18 @@ processors can share one read-only repository. ``FIT=threads=4,voices=2`` in the
 
 import argparse
 import os
-import re
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from frontend.catalogue.exports import is_exported
-from frontend.catalogue.voices import KOKORO, VOICES, Voice, exported_voices
+from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES, Voice, exported_voices
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
+from scripts.run.model_configs import ConfigError, Numbers, ServedConfig
 
 CONFIG_NAME = "machine"
-# Models without a configuration of this name, the voices, run on the processors of a GPU's machine.
-_GPU_CONFIG_NAME = "gpu"
 _GB = 10**9
 # The most threads that speed up one window or one batch of texts.
 _MOST_THREADS = 16
@@ -42,10 +40,6 @@ _KOKORO_BYTES = 1 * _GB
 _VOICE_BYTES = 1.4 * _GB / len(VOICES)
 # Bytes of a GPU that holds all models and both real Whispers once more: 5 GB of weights and 12 GB at work.
 _TWO_WHISPERS_GPU_BYTES = 64 * _GB
-# Patterns of the numbers in a config.pbtxt, with the text before and after.
-_THREADS = r'(key: "intra_threads" value { string_value: ")\d+(")'
-_ONE_INSTANCE = r"(instance_group \[ { count: )1( )"
-_INSTANCES = r"(instance_group \[ { count: )\d+( )"
 
 
 @dataclass(frozen=True)
@@ -112,23 +106,36 @@ class Fit:
             f"{self.frontend_threads} threads in the frontend"
         )
 
-    def write(self, repository: Path) -> None:
-        """Write the files that differ from the committed ones, and delete the others."""
-        for committed in sorted(repository.glob("*/config.pbtxt")):
-            text = committed.read_text(encoding="utf-8")
-            own = committed.parent / "configs" / f"{CONFIG_NAME}.pbtxt"
-            if (fitted := self._fitted(committed.parent.name, text)) == text:
+    def numbers(self, model: str, on_gpu: bool) -> Numbers:
+        """The threads and instances of a model."""
+        if model.startswith(TRITON_PREFIX):
+            return Numbers(instances=self.voices)
+        if model == KOKORO:
+            return Numbers(min(self.threads, _KOKORO_THREADS), self.kokoros)
+        if model.startswith("whisper_"):
+            return Numbers(self.threads, self.gpu_whispers if on_gpu else self.whispers)
+        return Numbers(self.threads)
+
+    def write(self, repository: Path) -> dict[str, str]:
+        """Write a file for each model that leaves something open, delete the others; return a line by model."""
+        lines = {}
+        for source in sorted(repository.glob("*/config.pbtxt")):
+            own = source.parent / "configs" / f"{CONFIG_NAME}.pbtxt"
+            text, lines[source.parent.name] = self._filled(source.parent.name, source)
+            if not text:
                 own.unlink(missing_ok=True)
-            elif not own.is_file() or own.read_text(encoding="utf-8") != fitted:
+            elif not own.is_file() or own.read_text(encoding="utf-8") != text:
                 own.parent.mkdir(exist_ok=True)
-                own.write_text(fitted, encoding="utf-8")
+                own.write_text(text, encoding="utf-8")
+        return lines
 
-    def link(self, repository: Path, folder: Path) -> None:
-        """Fill ``folder`` with links to the models of ``repository``, and with configurations that fit.
+    def link(self, repository: Path, folder: Path, name: str = CONFIG_NAME) -> dict[str, str]:
+        """Fill ``folder`` with links to the models of ``repository``, and with configurations called ``name`` that fit.
 
-        A model that is not exported is left out, so that Triton starts with the others.
+        Return a line by model. A model that is not exported is left out, so that Triton starts with the others.
         """
         shutil.rmtree(folder, ignore_errors=True)
+        lines = {}
         for committed in sorted(repository.glob("*/config.pbtxt")):
             if not is_exported(repository, committed.parent.name):
                 continue
@@ -137,38 +144,25 @@ class Fit:
             for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
                 if path.name != "configs":
                     (model / path.relative_to(committed.parent)).symlink_to(path)
-            self._fit_gpu(model)
-            for name in (CONFIG_NAME, _GPU_CONFIG_NAME):
-                if not (own := model / "configs" / f"{name}.pbtxt").exists():
-                    own.write_text(self._fitted(model.name, committed.read_text(encoding="utf-8")), encoding="utf-8")
+            own = model / "configs" / f"{name}.pbtxt"
+            source = own.resolve() if name != CONFIG_NAME and own.exists() else committed
+            text, lines[model.name] = self._filled(model.name, source)
+            own.unlink(missing_ok=True)
+            own.write_text(text or source.read_text(encoding="utf-8"), encoding="utf-8")
+        return lines
 
-    def _fit_gpu(self, model: Path) -> None:
-        """Give a Whisper more instances on a GPU, unless its own configuration already has several."""
-        own = model / "configs" / f"{_GPU_CONFIG_NAME}.pbtxt"
-        if self.gpu_whispers > 1 and model.name.startswith("whisper_") and own.exists():
-            text = own.read_text(encoding="utf-8")
-            own.unlink()
-            own.write_text(re.sub(_ONE_INSTANCE, rf"\g<1>{self.gpu_whispers}\g<2>", text), encoding="utf-8")
-
-    def _fitted(self, model: str, text: str) -> str:
-        if model.startswith("piper_"):
-            return _replaced(text, _INSTANCES, self.voices)
-        if model == KOKORO:
-            fitted = _replaced(text, _THREADS, min(self.threads, _KOKORO_THREADS))
-            return _replaced(fitted, _INSTANCES, self.kokoros)
-        fitted = _replaced(text, _THREADS, self.threads)
-        return _replaced(fitted, _INSTANCES, self.whispers) if model.startswith("whisper_") else fitted
+    def _filled(self, model: str, source: Path) -> tuple[str, str]:
+        """The text of a configuration with this machine's numbers, empty if it needs none, and its line."""
+        try:
+            served = ServedConfig.of(model, source, self.numbers)
+        except ConfigError as error:
+            # Triton refuses this model alone, in its own words.
+            return "", f"{model:<18} not read: {error}"
+        return served.text if served.filled else "", str(served)
 
 
 def _within(least: int, wanted: int, *most: int) -> int:
     return max(least, min(wanted, *most))
-
-
-def _replaced(text: str, pattern: str, value: int) -> str:
-    fitted, found = re.subn(pattern, rf"\g<1>{value}\g<2>", text)
-    if found != 1:
-        raise ValueError(f"{pattern} occurs {found} times in a config.pbtxt")
-    return fitted
 
 
 def of_this_machine(environ: Mapping[str, str], added: Sequence[Voice] = ()) -> Fit:
@@ -195,16 +189,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Fit the models' configurations to this machine.")
     parser.add_argument("--repository", type=Path, default=Path("model_repository"))
     parser.add_argument("--into", type=Path, help="a folder for links and configurations, instead of the repository")
+    parser.add_argument("--name", default=CONFIG_NAME, help="of the configurations that Triton is told to read")
     options = parser.parse_args()
     try:
         fit = of_this_machine(os.environ, exported_voices(options.repository))
     except PreflightError as error:
         parser.error(str(error))
     if options.into:
-        fit.link(options.repository.resolve(), options.into)
+        lines = fit.link(options.repository.resolve(), options.into, options.name)
     else:
-        fit.write(options.repository)
-    print(fit)
+        lines = fit.write(options.repository)
+    print(fit, *lines.values(), sep="\n")
 
 
 if __name__ == "__main__":

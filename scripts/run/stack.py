@@ -113,8 +113,11 @@ class Stack:
         self._settings = Settings.from_env(self._environ)
         for log in (self.triton.log, self._frontend_log):
             log.unlink(missing_ok=True)
-        self.fit.write(self._repository)
+        lines = self.fit.write(self._repository)
         self._start_triton()
+        for model in self._settings.served.triton_models:
+            if model in lines and model not in self._failed() | self._not_loaded:
+                print(lines[model], flush=True)
         self._start_frontend()
         self._wait_until_ready()
         name = "make run" if self._work == BUILD else f"make run STATE={self._work}"

@@ -10,6 +10,7 @@ import triton_python_backend_utils as pb_utils
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from speaker import Speaker
+from threads import threads_of
 
 _INPUTS = ("tokens", "style", "speed")
 
@@ -23,7 +24,7 @@ class TritonPythonModel:
 
     def initialize(self, args):
         parameters = json.loads(args["model_config"])["parameters"]
-        threads = int(parameters["intra_threads"]["string_value"])
+        threads = threads_of(parameters["intra_threads"]["string_value"])
         self._speaker = Speaker(Path(args["model_repository"]) / args["model_version"], threads)
 
     def execute(self, requests):

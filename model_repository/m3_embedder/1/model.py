@@ -15,6 +15,7 @@ import triton_python_backend_utils as pb_utils
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 
 from texts import TextModel
+from threads import threads_of
 
 # Each check for cancelled requests is a call over a pipe.
 _POLL_SECONDS = 0.05
@@ -60,7 +61,7 @@ class TritonPythonModel:
         config = json.loads(args["model_config"])
         (output,) = config["output"]
         self._output = output["name"]
-        threads = int(config["parameters"]["intra_threads"]["string_value"])
+        threads = threads_of(config["parameters"]["intra_threads"]["string_value"])
         self._model = TextModel(Path(args["model_repository"]) / args["model_version"], threads)
 
     def execute(self, requests):

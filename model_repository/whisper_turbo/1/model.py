@@ -15,6 +15,7 @@ os.environ.setdefault("OMP_WAIT_POLICY", "active")
 os.environ.setdefault("GOMP_SPINCOUNT", "30000")
 
 from recognizer import Recognizer
+from threads import threads_of
 from windows import InvalidWindowError, Transcript, Window
 
 
@@ -70,7 +71,7 @@ class TritonPythonModel:
             device="cuda" if args["model_instance_kind"] == "GPU" else "cpu",
             device_index=int(args["model_instance_device_id"]),
             compute_type=settings["compute_type"],
-            threads=int(settings["intra_threads"]),
+            threads=threads_of(settings["intra_threads"]),
             beam_size=int(settings["beam_size"]),
         )
 

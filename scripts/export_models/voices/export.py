@@ -18,6 +18,7 @@ from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.voices import checks, passes, sample
 from scripts.export_models.ways import Way
 from scripts.machine import processors
+from scripts.run.model_configs import with_tensors
 
 _KINDS = {"tensor(int64)": "TYPE_INT64", "tensor(float)": "TYPE_FP32"}
 _COMMENTS = {
@@ -39,14 +40,14 @@ input [
 output [
 {outputs}
 ]
-instance_group [ {{ count: {instances} kind: KIND_CPU }} ]
+# Without a count, as many as fit this machine. A count of your own wins.
+instance_group [ {{ kind: KIND_CPU }} ]
 parameters {{ key: "intra_op_thread_count" value {{ string_value: "1" }} }}
 parameters {{ key: "inter_op_thread_count" value {{ string_value: "1" }} }}
 # Each sentence has another length, so there is no pattern of memory to keep.
 parameters {{ key: "enable_mem_pattern" value {{ string_value: "0" }} }}
 version_policy {{ latest {{ num_versions: 1 }} }}
 """
-_INSTANCES = 2
 
 
 def _line(tensor: Any, last: bool) -> str:
@@ -64,7 +65,7 @@ def config_text(name: str, session: Any) -> str:
     sides = {}
     for side, tensors in (("inputs", session.get_inputs()), ("outputs", session.get_outputs())):
         sides[side] = "\n".join(_line(tensor, tensor is tensors[-1]) for tensor in tensors)
-    return _TEMPLATE.format(name=name, instances=_INSTANCES, **sides)
+    return _TEMPLATE.format(name=name, **sides)
 
 
 def ways(name: str, source: Path, target: Path, progress: Progress = SILENT, added: Voice | None = None) -> list[Way]:
@@ -99,7 +100,8 @@ def _write(name: str, model: onnx.ModelProto, voice: Mapping[str, Any], target: 
     onnx.save(model, folder / "model.onnx")
     # ONNX Runtime may infer other sizes of axes from the rewritten graph than from the original.
     session = ort.InferenceSession(str(folder / "model.onnx"), providers=["CPUExecutionProvider"])
-    (target / "config.pbtxt").write_text(config_text(name, session), encoding="utf-8")
+    config = target / "config.pbtxt"
+    config.write_text(with_tensors(config, config_text(name, session)), encoding="utf-8")
     (folder / "voice.json").write_text(json.dumps(voice, ensure_ascii=False), encoding="utf-8")
     espeak_voice, rate = voice["espeak"]["voice"], int(voice["audio"]["sample_rate"])
     alphabet = PiperAlphabet("", espeak_voice, voice["phoneme_id_map"])

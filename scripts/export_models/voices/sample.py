@@ -3,13 +3,14 @@
 import re
 import wave
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from piper.phonemize_espeak import EspeakPhonemizer
 
 from frontend.text.alphabets import Alphabet
-from frontend.text.phonemes import load_phonemizer
 
 _SENTENCES = {
     "de": "Guten Morgen! So klingt meine Stimme. Schön, dass Sie da sind.",
@@ -32,7 +33,7 @@ def write(path: Path, alphabet: Alphabet, rate: int, speak: Callable[[list[int]]
     text = _SENTENCES.get(re.split("[-_]", alphabet.espeak_voice)[0], _COUNTING)
     pause = np.zeros(int(_PAUSE_SECONDS * rate), np.float32)
     parts = []
-    for phonemes in load_phonemizer().phonemize(alphabet.espeak_voice, text):
+    for phonemes in _phonemizer().phonemize(alphabet.espeak_voice, text):
         parts += [speak(alphabet.to_ids(alphabet.symbols(phonemes))), pause]
     samples = np.clip(np.concatenate(parts[:-1]), -1, 1) * 32767
     with wave.open(str(path), "wb") as file:
@@ -40,3 +41,9 @@ def write(path: Path, alphabet: Alphabet, rate: int, speak: Callable[[list[int]]
         file.setsampwidth(2)
         file.setframerate(rate)
         file.writeframes(samples.astype("<i2").tobytes())
+
+
+@cache
+def _phonemizer() -> EspeakPhonemizer:
+    """Loaded once, because espeak-ng keeps pointers to what a second load frees."""
+    return EspeakPhonemizer()

@@ -7,6 +7,7 @@ import pytest
 from scripts.export_models import stamp
 from scripts.export_models.publish import Exports, has_code
 from scripts.export_models.stamp import Stamp
+from scripts.run.model_configs import parsed
 
 WHISPER, VOICE = "whisper_turbo/1/model.py", "piper_ryan/config.pbtxt"
 
@@ -92,6 +93,21 @@ def test_an_export_that_was_never_finished_goes_when_another_is_selected(models:
     building = Exports(models, "a").begin(code)
     _export(models, code, "int8", "b")
     assert not building.exists()
+
+
+_TENSORS = "input { name: 'input' dims: 1 }"
+_EXPORTED = "input { name: 'input' dims: -1 }"
+
+
+def test_an_edited_configuration_of_a_voice_is_exported_with_the_tensors_of_its_graph(models: Path, code: Path) -> None:
+    exports = Exports(models, "current")
+    _write(exports.begin(code), **{VOICE: _EXPORTED})
+    _write(code, **{VOICE: f"{_TENSORS} instance_group {{ count: 5 }}"})
+    assert not has_code(code, models / ".building-current")
+    building = exports.begin(code)
+    config = parsed(building / VOICE)
+    assert (list(config.input[0].dims), config.instance_group[0].count) == ([-1], 5)
+    assert has_code(code, building)
 
 
 def test_code_is_that_of_the_image_and_a_voice_keeps_its_own_configuration(models: Path, code: Path) -> None:

@@ -5,13 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from google.protobuf import text_format
-from tritonclient.grpc import model_config_pb2
+from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from scripts.export_models import stamp
 from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError
 from scripts.run.fit import CONFIG_NAME, Fit, of_this_machine
+from scripts.run.model_configs import parsed
 from tests.conftest import ROOT
 
 GB = 10**9
@@ -27,12 +27,8 @@ def repository(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def _written(repository: Path) -> dict[str, model_config_pb2.ModelConfig]:
-    files = repository.glob(f"*/configs/{CONFIG_NAME}.pbtxt")
-    return {
-        path.parents[1].name: text_format.Parse(path.read_text(encoding="utf-8"), model_config_pb2.ModelConfig())
-        for path in files
-    }
+def _written(repository: Path) -> dict[str, ModelConfig]:
+    return {path.parents[1].name: parsed(path) for path in repository.glob(f"*/configs/{CONFIG_NAME}.pbtxt")}
 
 
 def test_some_processors_are_left_to_the_frontend() -> None:
@@ -90,22 +86,69 @@ def test_the_fit_is_printed_and_changes_nothing_else(repository: Path) -> None:
     fit = Fit.of(8, 64 * GB)
     fit.write(repository)
     assert str(fit).startswith("8 processors: 6 threads a text or Whisper run")
-    committed = (repository / "m3_embedder" / "config.pbtxt").read_text(encoding="utf-8").splitlines()
-    fitted = (repository / "m3_embedder" / "configs" / f"{CONFIG_NAME}.pbtxt").read_text(encoding="utf-8").splitlines()
-    changed = [line for line, other in zip(committed, fitted, strict=True) if line != other]
-    assert changed == ['parameters { key: "intra_threads" value { string_value: "2" } }']
+    fitted = _written(repository)["whisper_turbo"]
+    assert fitted.parameters.pop("intra_threads").string_value == "6"
+    assert fitted.instance_group[0].count == 1
+    fitted.instance_group[0].count = 0
+    committed = parsed(repository / "whisper_turbo" / "config.pbtxt")
+    committed.parameters.pop("intra_threads")
+    assert fitted == committed
 
 
-def test_two_processors_use_the_committed_files(repository: Path) -> None:
-    Fit.of(8, 64 * GB).write(repository)
+_OPEN = """
+instance_group {
+  kind: KIND_CPU
+}
+parameters [
+  { key: 'intra_threads', value: { string_value: 'auto' } }  # reformatted
+]
+"""
+_OWN = _OPEN.replace("kind", "count: 5 kind").replace("auto", "1")
+
+
+@pytest.mark.parametrize(("name", "instances"), [("whisper_turbo", 3), ("piper_ryan", 8), ("kokoro", 4)])
+def test_what_a_file_leaves_open_is_filled_in_however_it_is_written(
+    repository: Path, name: str, instances: int
+) -> None:
+    _set(repository, name, _OPEN)
+    Fit.of(64, 64 * GB).write(repository)
+    assert _written(repository)[name].instance_group[0].count == instances
+
+
+@pytest.mark.parametrize("name", ["whisper_turbo", "piper_ryan", "kokoro", "m3_embedder"])
+def test_what_an_operator_writes_wins(repository: Path, name: str) -> None:
+    Fit.of(64, 64 * GB).write(repository)
+    _set(repository, name, _OWN)
+    Fit.of(64, 64 * GB).write(repository)
+    assert name not in _written(repository)
+
+
+def test_a_foreign_model_keeps_its_file(repository: Path) -> None:
+    (repository / "own").mkdir()
+    _set(repository, "own", "name: 'own' backend: 'python' instance_group { count: 3 }")
     TWO.write(repository)
-    assert _written(repository) == {}
+    assert "own" not in _written(repository)
 
 
-def test_a_file_that_cannot_be_fitted_is_an_error(repository: Path) -> None:
-    (repository / "m3_embedder" / "config.pbtxt").write_text("name: 'm3_embedder'\n", encoding="utf-8")
-    with pytest.raises(ValueError, match="intra_threads"):
-        TWO.write(repository)
+def test_a_file_that_is_no_configuration_is_named_and_the_others_are_fitted(repository: Path) -> None:
+    _set(repository, "m3_embedder", "name: 'm3_embedder' colour: 3")
+    lines = TWO.write(repository)
+    assert "not read: " in lines["m3_embedder"]
+    assert 'no field named "colour"' in lines["m3_embedder"]
+    assert _written(repository).keys() == lines.keys() - {"m3_embedder"}
+
+
+def test_a_line_a_model_says_what_runs_and_where_each_number_comes_from(repository: Path) -> None:
+    lines = Fit.of(2, 24 * GB).write(repository)
+    assert lines["m3_embedder"].split(maxsplit=1) == [
+        "m3_embedder",
+        "python on CPU, threads 2 (this machine), instances 2, batch 32, delay 2000 µs, from config.pbtxt",
+    ]
+    assert "instances 2 (this machine)" in lines["piper_ryan"]
+
+
+def _set(repository: Path, name: str, text: str) -> None:
+    (repository / name / "config.pbtxt").write_text(text, encoding="utf-8")
 
 
 def test_processors_that_are_given_are_not_counted() -> None:
@@ -127,27 +170,28 @@ def test_links_leave_the_repository_alone_and_bring_configurations_that_fit(repo
     assert _written(folder)["whisper_turbo"].instance_group[0].count == fit.whispers
 
 
-def test_voices_fit_a_gpus_machine_too_and_its_own_configurations_stay(repository: Path, tmp_path: Path) -> None:
-    own = repository / "whisper_turbo" / "configs" / "gpu.pbtxt"
-    own.parent.mkdir()
-    own.write_text("committed", encoding="utf-8")
-    fit, folder = Fit.of(64, 512 * GB), tmp_path / "linked"
-    fit.link(repository, folder)
-    voice = (folder / "piper_ryan" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
-    assert f"count: {fit.voices} " in voice
-    assert (folder / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8") == "committed"
+def test_on_a_gpu_its_own_files_are_fitted_and_voices_have_those_of_processors(
+    repository: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(ROOT / "model_repository/whisper_turbo/configs", repository / "whisper_turbo/configs")
+    fit = Fit.of(16, 64 * GB, gpu_memory=80 * GB)
+    lines = fit.link(repository, tmp_path / "linked", "gpu")
+    whisper, voice = (_linked(tmp_path, name) for name in ("whisper_turbo", "piper_ryan"))
+    assert [(group.kind, group.count) for group in whisper.instance_group] == [(ModelInstanceGroup.KIND_GPU, 2)]
+    assert voice.instance_group[0].count == fit.voices
+    assert "instances 2 (this machine), batch 16" in lines["whisper_turbo"]
 
 
-@pytest.mark.parametrize(("count", "fitted"), [(1, 2), (3, 3)], ids=["one", "several of its own"])
-def test_a_whisper_has_the_chosen_instances_on_a_gpu(repository: Path, tmp_path: Path, count: int, fitted: int) -> None:
-    committed = (ROOT / "model_repository" / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
+def test_what_an_operator_writes_for_a_gpu_wins(repository: Path, tmp_path: Path) -> None:
     own = repository / "whisper_turbo" / "configs" / "gpu.pbtxt"
     own.parent.mkdir()
-    own.write_text(committed.replace("count: 1 ", f"count: {count} "), encoding="utf-8")
-    Fit.of(16, 64 * GB, gpu_memory=80 * GB).link(repository, tmp_path / "linked")
-    linked = (tmp_path / "linked" / "whisper_turbo" / "configs" / "gpu.pbtxt").read_text(encoding="utf-8")
-    assert linked == committed.replace("count: 1 ", f"count: {fitted} ")
-    assert f"count: {count} " in own.read_text(encoding="utf-8")
+    own.write_text("instance_group { count: 3 kind: KIND_GPU }", encoding="utf-8")
+    Fit.of(16, 64 * GB, gpu_memory=80 * GB).link(repository, tmp_path / "linked", "gpu")
+    assert _linked(tmp_path, "whisper_turbo").instance_group[0].count == 3
+
+
+def _linked(folder: Path, name: str) -> ModelConfig:
+    return parsed(folder / "linked" / name / "configs" / "gpu.pbtxt")
 
 
 @pytest.mark.parametrize("failed", [True, False], ids=["failed", "never"])

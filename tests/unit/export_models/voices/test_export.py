@@ -54,6 +54,16 @@ def test_the_configuration_has_the_inputs_and_outputs_of_the_written_graph(expor
     assert '{ name: "scales" data_type: TYPE_FP32 dims: [ 3 ] }' in written
 
 
+def test_an_export_keeps_what_an_operator_wrote_into_the_configuration(
+    source: Path, exported: Path, tmp_path: Path
+) -> None:
+    path = tmp_path / "config.pbtxt"
+    edited = (exported / "config.pbtxt").read_text(encoding="utf-8").replace("{ kind", "{ count: 3 kind")
+    path.write_text(edited, encoding="utf-8")
+    ways("piper_amy", source, tmp_path)[-1].export()
+    assert path.read_text(encoding="utf-8") == edited
+
+
 def test_a_file_that_is_no_voice_is_refused(source: Path, tmp_path: Path) -> None:
     model = onnx.load(source)
     onnx.compose.add_prefix_graph(model.graph, "other_", inplace=True)
