@@ -35,7 +35,7 @@ containers:
       - { name: metrics, containerPort: 8002 }
     # An ending pod goes on answering until the frontends have resolved its Service again.
     lifecycle: { preStop: { exec: { command: [sleep, "15"] } } }
-    # Triton is ready when every model is; the largest take minutes to load.
+    # Triton answers when it has tried to load every model; the largest take minutes. Frontends ask for each model.
     startupProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 180 }
     readinessProbe: { httpGet: { path: /v2/health/ready, port: http }, periodSeconds: 5, timeoutSeconds: 5, failureThreshold: 3 }
     livenessProbe: { httpGet: { path: /v2/health/live, port: http }, periodSeconds: 10, timeoutSeconds: 10, failureThreshold: 6 }

@@ -1,0 +1,119 @@
+"""A real Triton, started by the images' script: a model that is broken or loaded again takes no other away."""
+
+import asyncio
+import shutil
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+import pytest
+
+from scripts.local_triton import assemble, checks
+from scripts.local_triton.checks import free_port
+from scripts.local_triton.server import DIRECT
+from tests.conftest import ROOT
+from tests.eventually import until
+
+pytestmark = pytest.mark.triton
+_SECONDS = 120.0
+# The images' tritonserver, with the folders and ports of a test.
+_SERVER = """#!{python}
+import os, sys
+os.execve({server!r}, [{server!r}, *{arguments!r}, *sys.argv[1:]], {values!r})
+"""
+
+
+@dataclass(frozen=True)
+class Started:
+    repository: Path
+    port: int
+
+    def status(self, path: str, *, post: bool = False) -> int:
+        """The status of a GET or an empty POST; 0 while nothing listens."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=b"" if post else None)
+        try:
+            with DIRECT.open(request, timeout=60) as answer:
+                return int(answer.status)
+        except urllib.error.HTTPError as error:
+            return error.code
+        except OSError:
+            return 0
+
+
+def _repository(folder: Path) -> Path:
+    """An embedder and a voice, and a voice whose graph is cut off."""
+    source = ROOT / "model_repository"
+    for model in ("m3_embedder", "piper_ryan", "piper_broken"):
+        target, original = folder / model, source / model.replace("broken", "ryan")
+        shutil.copytree(original, target, ignore=shutil.ignore_patterns("configs"))
+        config = (original / "config.pbtxt").read_text(encoding="utf-8")
+        (target / "config.pbtxt").write_text(config.replace(original.name, model), encoding="utf-8")
+    graph = folder / "piper_broken" / "1" / "model.onnx"
+    graph.write_bytes(graph.read_bytes()[:1000])
+    return folder
+
+
+@pytest.fixture(scope="module")
+def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    repository, image = _repository(tmp_path_factory.mktemp("models")), tmp_path_factory.mktemp("image")
+    for name in ("model_repository/triton.args", "model_repository/triton.env", "docker/triton.sh"):
+        shutil.copy(ROOT / name, image)
+    wheel, ports = checks.find_wheel(), {kind: free_port() for kind in ("http", "grpc", "metrics")}
+    values = assemble.environment(wheel, checks.find_libpython(), Path(sys.executable))
+    backends = assemble.assemble_backends(wheel, image / "backends")
+    arguments = [f"--backend-directory={backends}", f"--cache-directory={wheel.caches}"]
+    arguments += [f"--{kind}-port={port}" for kind, port in ports.items()]
+    arguments += [f"--{kind}-address=127.0.0.1" for kind in ports]
+    server = image / "tritonserver"
+    server.write_text(
+        _SERVER.format(python=sys.executable, server=str(wheel.server), arguments=arguments, values=values),
+        encoding="utf-8",
+    )
+    server.chmod(0o755)
+    environment = values | {"APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(repository)}
+    environment["PATH"] = f"{image}:{values['PATH']}"
+    command = [image / "triton.sh", "--model-config-name=machine", "--load-model=*"]
+    with (
+        (image / "log").open("wb") as log,
+        subprocess.Popen(command, env=environment, stdout=log, stderr=log) as script,
+    ):
+        started = Started(repository, ports["http"])
+        asyncio.run(until(lambda: started.status("/v2/health/live") == 200, _SECONDS))
+        yield started
+        script.terminate()
+        script.wait(_SECONDS)
+        assert not [child for child in psutil.Process().children(recursive=True) if child.name() == "tritonserver"]
+
+
+def test_a_model_that_does_not_load_leaves_the_others_ready(triton: Started) -> None:
+    models = ("m3_embedder", "piper_ryan", "piper_broken")
+    assert [triton.status(f"/v2/models/{model}/ready") == 200 for model in models] == [True, True, False]
+
+
+def test_the_pod_is_ready_with_a_model_that_does_not_load(triton: Started) -> None:
+    assert triton.status("/v2/health/ready") == 200
+
+
+def test_the_pod_stays_ready_and_the_others_too_while_a_model_is_loaded_again(triton: Started) -> None:
+    found: list[int] = []
+    ended = threading.Event()
+
+    def ask() -> None:
+        while not ended.wait(0.05):
+            found.extend(triton.status(path) for path in ("/v2/health/ready", "/v2/models/piper_ryan/ready"))
+
+    asking = threading.Thread(target=ask)
+    asking.start()
+    # Triton loads again only what has changed.
+    (triton.repository / "m3_embedder" / "1" / "model.onnx").touch()
+    assert triton.status("/v2/repository/models/m3_embedder/load", post=True) == 200
+    ended.set()
+    asking.join()
+    assert len(found) > 10
+    assert set(found) == {200}
