@@ -115,7 +115,15 @@ def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
 
 def test_the_image_starts_triton_with_the_arguments_of_the_launcher_before_its_own(image: Path) -> None:
     repository = f"--model-repository={image / 'repository'}"
-    assert _started(image, "--load-model=*", "a b")[2:] == [*settings.arguments(), repository, "--load-model=*", "a b"]
+    arguments = _started(image, "--load-model=*", "a b")[2:]
+    closed, others = arguments[-5:-3], [*arguments[:-5], *arguments[-3:]]
+    assert others == [*settings.arguments(), repository, "--load-model=*", "a b"]
+    # All but the value, which nobody knows.
+    assert [each.rpartition("=")[0] for each in closed] == [each.rpartition("=")[0] for each in settings.closed()]
+
+
+def test_each_start_closes_what_nobody_calls_by_another_value(image: Path) -> None:
+    assert len({_started(image)[-2] for _ in range(2)}) == len({settings.closed()[0] for _ in range(2)}) == 2
 
 
 def test_the_image_reads_the_export_that_was_selected_when_it_started(image: Path) -> None:

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import psutil
 import pytest
+from tritonclient.grpc import InferenceServerClient
+from tritonclient.utils import InferenceServerException
 
 from scripts.local_triton import assemble, checks
 from scripts.local_triton.checks import free_port
@@ -33,6 +35,7 @@ os.execve({server!r}, [{server!r}, *{arguments!r}, *sys.argv[1:]], {values!r})
 class Started:
     repository: Path
     port: int
+    grpc_port: int
 
     def status(self, path: str, *, post: bool = False) -> int:
         """The status of a GET or an empty POST; 0 while nothing listens."""
@@ -83,7 +86,7 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
         (image / "log").open("wb") as log,
         subprocess.Popen(command, env=environment, stdout=log, stderr=log) as script,
     ):
-        started = Started(repository, ports["http"])
+        started = Started(repository, ports["http"], ports["grpc"])
         asyncio.run(until(lambda: started.status("/v2/health/live") == 200, _SECONDS))
         yield started
         script.terminate()
@@ -98,6 +101,18 @@ def test_a_model_that_does_not_load_leaves_the_others_ready(triton: Started) -> 
 
 def test_the_pod_is_ready_with_a_model_that_does_not_load(triton: Started) -> None:
     assert triton.status("/v2/health/ready") == 200
+
+
+@pytest.mark.parametrize("path", ["systemsharedmemory/status", "cudasharedmemory/status", "trace/setting", "logging"])
+def test_what_no_program_of_ours_calls_is_closed(triton: Started, path: str) -> None:
+    assert triton.status(f"/v2/{path}") == 403
+
+
+def test_it_is_closed_to_grpc_too(triton: Started) -> None:
+    with InferenceServerClient(f"127.0.0.1:{triton.grpc_port}") as client:
+        assert client.is_server_live()
+        with pytest.raises(InferenceServerException, match="restricted"):
+            client.get_system_shared_memory_status()
 
 
 def test_the_pod_stays_ready_and_the_others_too_while_a_model_is_loaded_again(triton: Started) -> None:
