@@ -81,7 +81,7 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     server.chmod(0o755)
     environment = values | {"APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(repository)}
     environment["PATH"] = f"{image}:{values['PATH']}"
-    command = [image / "triton.sh", "--model-config-name=machine", "--load-model=*"]
+    command = [str(image / "triton.sh"), "--model-config-name=machine", "--load-model=*"]
     with (
         (image / "log").open("wb") as log,
         subprocess.Popen(command, env=environment, stdout=log, stderr=log) as script,
