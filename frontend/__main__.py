@@ -37,10 +37,12 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
+    from frontend.catalogue.version import VERSION
     from frontend.commands import audit, check, keys, usage
     from frontend.commands.arguments import positive
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
+    parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
     worker = commands.add_parser("worker", help="a worker, which 'serve' starts")

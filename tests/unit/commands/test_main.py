@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from frontend import __main__ as command_line
+from frontend.catalogue.version import VERSION
 from frontend.commands import checkout
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
@@ -124,3 +125,10 @@ def test_the_commands_are_in_the_help() -> None:
         [sys.executable, "-m", "frontend", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
     assert all(command in ended.stdout for command in checkout.COMMANDS)
+
+
+def test_the_version_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("sys.argv", ["quartet", "--version"])
+    with pytest.raises(SystemExit) as ended:
+        command_line.main()
+    assert (ended.value.code, capsys.readouterr().out) == (0, f"{VERSION}\n")
