@@ -18,12 +18,16 @@
         +-- Late                   a backend that did not answer in time
         +-- BadAnswer              wrong tensors
         +-- Busy                   too many calls wait, or too much memory is in use
+        +-- AccountRefused         a backend that refuses this service's own key or account
 
 Messages are for users of the API. They have no paths and no texts of libraries or exceptions.
 """
 
 from collections.abc import Mapping
 from typing import Any, ClassVar
+
+# OpenAI's clients retry each 429 and 5xx without this. For what only a person can change, a wait would be lost.
+_NO_RETRY = {"X-Should-Retry": "false"}
 
 
 class ApiError(Exception):
@@ -91,6 +95,9 @@ class RateLimited(ApiError):  # noqa: N818
 class InsufficientQuota(ApiError):  # noqa: N818
     status, type, reason = 429, "insufficient_quota", "balance"
 
+    def __init__(self, message: str) -> None:
+        super().__init__(message, code=self.type, headers=_NO_RETRY)
+
 
 class Internal(ApiError):  # noqa: N818
     status, type = 500, "internal_error"
@@ -125,3 +132,9 @@ class BadAnswer(BadGateway):
 
 class Busy(BadGateway):
     reason = "queue"
+
+
+class AccountRefused(BadGateway):
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.headers = dict(_NO_RETRY)

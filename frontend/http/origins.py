@@ -7,7 +7,7 @@ from aiohttp import hdrs
 _ANY = "*"
 # Paths that pages of other origins may call. The administration and the dashboard are excluded.
 _CALLED = ("/v1/", "/api/v1/")
-_READABLE = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After"
+_READABLE = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Should-Retry"
 
 
 def is_open(origins: Collection[str], path: str) -> bool:

@@ -63,6 +63,7 @@ _HEADERS: dict[str, Any] = {
     "X-RateLimit-Remaining": {**_INTEGER, "description": "Requests left."},
     "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until the window is empty."},
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
+    "X-Should-Retry": {"schema": one_of(["false"]), "description": "Only a person can change what was refused."},
 }
 _ERROR = answer_object(
     {
@@ -134,7 +135,7 @@ def _complete(path: str, operation: dict[str, Any]) -> None:
 
 
 def _refusal(kind: type[ApiError]) -> dict[str, Any]:
-    headers = ["X-Request-Id", *(["Retry-After"] if kind in (RateLimited, BadGateway) else [])]
+    headers = ["X-Request-Id", *(["Retry-After", "X-Should-Retry"] if kind in (RateLimited, BadGateway) else [])]
     return {"description": MEANINGS[kind], "headers": _refs(headers), **json_content(reference("Error"))}
 
 

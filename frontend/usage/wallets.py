@@ -25,7 +25,6 @@ _RETRY_SECONDS = 0.1
 _RELEASED_AT_ONCE = 500
 # The longest wait for reservations of other requests to end, in seconds.
 _RELEASE_WAIT_SECONDS = 1.0
-_RETRY_AFTER = "60"
 
 
 async def lock(connection: AsyncConnection, org: str) -> int | None:
@@ -119,11 +118,7 @@ class Wallets:
                     if granted:
                         return request.id
                     if not pending.reserved or loop.time() > gives_up_at:
-                        raise InsufficientQuota(
-                            "the balance does not cover this request",
-                            code="insufficient_quota",
-                            headers={"Retry-After": _RETRY_AFTER},
-                        )
+                        raise InsufficientQuota("the balance does not cover this request")
                     await asyncio.sleep(_RETRY_SECONDS)
         except TimeoutError:
             raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None

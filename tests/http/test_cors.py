@@ -57,7 +57,7 @@ async def test_an_answer_to_an_allowed_page_names_the_headers_it_may_read(client
     assert _cors(called) == {
         "Access-Control-Allow-Origin": PAGE,
         "Access-Control-Expose-Headers": "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, "
-        "Retry-After",
+        "Retry-After, X-Should-Retry",
     }
     assert called.headers["Vary"] == "Origin"
 

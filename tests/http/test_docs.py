@@ -1,20 +1,31 @@
+import asyncio
+import dataclasses
 import re
+import time
+from urllib.error import HTTPError
 
 import pytest
 
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
-from frontend.errors import ApiError
+from frontend.errors import ApiError, BadGateway
 from frontend.pages.docs import guide, rendered
 from frontend.pages.openapi import document
-from tests.conftest import Client
+from frontend.usage.queries import UsageQueries
+from tests.charges import ORG_KEY
+from tests.conftest import ROOT, Client, running
+from tests.fakes import FakeTriton
+from tests.http.calls import logged
 
 _BODIES = {
     path: item["post"]["requestBody"]["content"]
     for path, item in document(Settings())["paths"].items()
     if path.startswith("/v1/") and "post" in item
 }
+
+PROGRAMS = re.findall(r"^```python\n(.*?)^```", (ROOT / "docs" / "api.md").read_text(), re.MULTILINE | re.DOTALL)
 
 
 def _section(text: str, path: str) -> str:
@@ -78,3 +89,27 @@ def test_the_guide_lists_the_aliases() -> None:
     text = guide(Settings(aliases=aliases))
     lines = ("| `whisper-1` | is `stt-1` |", "| `alloy` | is `amy` |", "ignored here: `user`", "`mp3` is the default")
     assert [line for line in lines if line not in text] == []
+
+
+@pytest.mark.parametrize(("balance", "statuses"), [(0, [429]), (1, [502, 502])])
+async def test_the_sample_for_retries_waits_for_a_server_and_not_for_a_payment(
+    settings: Settings,
+    triton: FakeTriton,
+    books: UsageQueries,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    balance: int,
+    statuses: list[int],
+) -> None:
+    caplog.set_level("INFO")
+    (sample,) = (program for program in PROGRAMS if "urllib" in program)
+    await books.top_up("acme", 10**6, None)
+    dear = dataclasses.replace(PRICES["embed-m3"], micro_chf=10**12 if not balance else 1)
+    triton.failure = BadGateway("away")
+    monkeypatch.setattr(time, "sleep", lambda seconds: None)
+    async with running(dataclasses.replace(settings, prices={**PRICES, "embed-m3": dear}), triton) as client:
+        monkeypatch.setenv("QUARTET_URL", str(client.make_url("")).rstrip("/"))
+        monkeypatch.setenv("QUARTET_API_KEY", ORG_KEY)
+        with pytest.raises(HTTPError):
+            await asyncio.to_thread(exec, sample.replace("tries: int = 6", "tries: int = 2"), {})
+    assert [line["status"] for line in logged(caplog)] == statuses

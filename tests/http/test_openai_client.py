@@ -12,9 +12,11 @@ from frontend.access.limits import Limiter
 from frontend.app_keys import LIMITER
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from tests.charges import other_key
+from frontend.usage.queries import UsageQueries
+from tests.charges import ORG_KEY, other_key
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
+from tests.http.calls import logged
 from tests.speech import encode, say
 
 WAV = encode(say("Good morning everybody, this is a test."), "wav")
@@ -100,3 +102,17 @@ async def test_a_429_without_retries_is_a_rate_limit_error(settings: Settings, c
     with pytest.raises(openai.RateLimitError) as refused:
         await limited.embeddings.create(model="embed-m3", input="a")
     assert refused.value.type == "rate_limit_exceeded"
+
+
+async def test_an_empty_wallet_is_told_at_once_and_not_tried_again(
+    caller: openai.AsyncOpenAI, books: UsageQueries, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO")
+    await books.top_up("acme", 1, None)
+    started = time.monotonic()
+    with pytest.raises(openai.RateLimitError) as refused:
+        await caller.with_options(api_key=ORG_KEY).audio.speech.create(model="tts-1", voice="amy", input="Hello.")
+    assert time.monotonic() - started < 1
+    assert (refused.value.type, refused.value.code) == ("insufficient_quota", "insufficient_quota")
+    assert "Retry-After" not in refused.value.response.headers
+    assert [line["status"] for line in logged(caplog)] == [429]

@@ -11,7 +11,7 @@ import orjson
 from aiohttp.helpers import parse_http_date
 
 from frontend.catalogue.models import Served
-from frontend.errors import ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
+from frontend.errors import AccountRefused, ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
 from frontend.operations.chat.metering import text_bytes
 
 COMPLETIONS = "/chat/completions"
@@ -80,12 +80,13 @@ def with_usage(body: bytes | bytearray) -> bytes:
 def refusal(status: int, body: bytes, retry_after: str | None) -> ApiError:
     """An upstream's error in the contract's form.
 
-    Errors about the request keep their message. Errors about our own key or account become ``BadGateway``, as do
-    redirections and server errors.
+    Errors about the request keep their message. Errors about our own key or account become ``AccountRefused``, and
+    timeouts, redirections and server errors ``BadGateway``.
     """
     error, seconds = _error(body), _seconds(retry_after)
-    ours = status in (401, 402, 403, 407, 408) or not _OF_OUR_ACCOUNT.isdisjoint((error.get("code"), error.get("type")))
-    if ours or not 400 <= status < 500:
+    if status in (401, 402, 403, 407) or not _OF_OUR_ACCOUNT.isdisjoint((error.get("code"), error.get("type"))):
+        return AccountRefused("the chat backend refuses this service; its operator must see to it")
+    if status == 408 or not 400 <= status < 500:
         return BadGateway("the chat backend is temporarily unreachable, retry with backoff", retry_after=seconds)
     message = error.get("message", "the chat backend refused the request")[:_LONGEST_MESSAGE]
     headers = {"Retry-After": str(seconds)} if status == 429 else {}

@@ -107,6 +107,14 @@ def test_a_retry_date_becomes_seconds() -> None:
 def test_an_error_of_our_upstream_account_is_502(status: int, said: dict[str, Any]) -> None:
     error = _refusal(status, said)
     assert (error.status, error.type) == (502, "bad_gateway")
+    assert error.message == "the chat backend refuses this service; its operator must see to it"
+    assert error.headers == {"X-Should-Retry": "false"}
+
+
+@pytest.mark.parametrize("status", [302, 408, 500, 503])
+def test_a_failure_of_the_upstream_that_passes_is_502_with_a_wait(status: int) -> None:
+    error = _refusal(status, {"error": {"message": "secret"}}, "3")
+    assert (error.status, error.headers) == (502, {"Retry-After": "3"})
     assert error.message == "the chat backend is temporarily unreachable, retry with backoff"
 
 
