@@ -41,8 +41,10 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def _calls() -> dict[str, list[Any]]:
-    """The status of each answer and what the client has made of it, by the module of the operation."""
+def _calls() -> tuple[dict[str, list[Any]], list[Any]]:
+    """The status of each answer and what the client has made of it, by the module of the operation; and the fields of
+    the transcript.
+    """
     found: dict[str, list[Any]] = {}
     for part, token in (("developer", os.environ["QUARTET_API_KEY"]), ("mobile", os.environ["QUARTET_TOKEN"])):
         client = AuthenticatedClient(base_url=os.environ["QUARTET_URL"], token=token, timeout=60)
@@ -51,7 +53,9 @@ def _calls() -> dict[str, list[Any]]:
             operation = importlib.import_module(f"{package.__name__}.{name}")
             answer = operation.sync_detailed(client=client, **ARGUMENTS[name])
             found[name] = [answer.status_code.value, type(answer.parsed).__name__]
-    return found
+            if name == "create_transcription":
+                heard = answer.parsed
+    return found, [heard.text, heard.language, len(heard.segments), [word.word for word in heard.words]]
 
 
 print(json.dumps(_calls()))

@@ -26,9 +26,14 @@ def _body(served: Served) -> Schema:
     tokens, width = max(model.max_tokens for model in models), max(model.width for model in models)
     return request_object(
         {
+            # No type and no alternatives: generated Java does not compile with them.
             "input": {
                 "description": f"One text or a list; each is cut after {tokens} tokens.",
-                "oneOf": [_TEXT, {"type": "array", "minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": _TEXT}],
+                "minLength": 1,
+                "minItems": 1,
+                "maxItems": protocol.MOST_INPUTS,
+                "items": _TEXT,
+                "not": {"type": ["boolean", "null", "number", "object"]},
             },
             "model": one_of(served.model_names(EMBEDDINGS)),
             "encoding_format": one_of(["float", "base64"], default="float"),
@@ -45,7 +50,6 @@ def _body(served: Served) -> Schema:
 
 def _schemas(models: Collection[Model]) -> Schema:
     widths = [model.width for model in models]
-    numbers = {"type": "array", "minItems": min(widths), "maxItems": max(widths), "items": {"type": "number"}}
     return {
         "EmbeddingList": answer_object(
             {
@@ -59,10 +63,13 @@ def _schemas(models: Collection[Model]) -> Schema:
             {
                 "object": one_of(["embedding"]),
                 "index": {"type": "integer", "minimum": 0},
+                # No type, since base64 is a string: of alternatives, generated clients make wrappers.
                 "embedding": {
                     "description": f"A vector of {max(widths)} numbers and length 1; with base64 as float32 bytes, "
                     "little-endian.",
-                    "oneOf": [numbers, {"type": "string", "contentEncoding": "base64"}],
+                    "minItems": min(widths),
+                    "maxItems": max(widths),
+                    "items": {"type": "number"},
                 },
             }
         ),

@@ -128,7 +128,8 @@ def _dialect_paths(served: Served) -> Schema:
     priority = {"type": "integer", "minimum": 0, "maximum": dialects.LAST_PRIORITY, "description": "Ignored."}
     cohere = _body(served, max_tokens_per_doc=most, priority=priority)
     plain = {"anyOf": [_tei_body(served), _body(served, top_k={**_COUNT, "description": "As top_n."})]}
-    either = {"oneOf": [{"type": "array", "items": reference("TeiRank")}, reference("Ranking")]}
+    # An array or an object, so it has no type.
+    either = {"items": reference("TeiRank"), "description": "TEI's array, or the answer of /v1/rerank."}
     example = {"query": _EXAMPLE["query"], "texts": _EXAMPLE["documents"]}
     return {
         "/v2/rerank": post(

@@ -24,7 +24,9 @@ _TEXT = {"type": "string", "minLength": 1, "maxLength": protocol.LONGEST_INPUT}
 _EXAMPLE = "Good morning."
 _SPEED = "How fast the voice speaks, without a change of pitch; 1 is its own speed."
 _BINARY = {"schema": {"type": "string", "format": "binary"}}
-_SAMPLE = {"content": {AUDIO_FORMATS["wav"]: _BINARY}}
+# Never sent: openapi-python-client leaves out an answer that is only audio.
+_BYTES = "application/octet-stream"
+_SAMPLE = {"content": {AUDIO_FORMATS["wav"]: _BINARY, _BYTES: _BINARY}}
 _STREAM_FORMAT = {
     "description": "Send the speech sentence by sentence, as bytes or as events. Without it, the answer is whole."
 }
@@ -38,7 +40,7 @@ _EVENTS = {
 
 def _audio(served: Served) -> dict[str, Any]:
     streamed = _EVENTS if SPEECH_STREAMING in served.extensions else {}
-    return {"content": {**dict.fromkeys(served.audio_formats.values(), _BINARY), **streamed}}
+    return {"content": {**dict.fromkeys([*served.audio_formats.values(), _BYTES], _BINARY), **streamed}}
 
 
 def _body(served: Served) -> Schema:

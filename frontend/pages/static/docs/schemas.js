@@ -13,7 +13,7 @@ export function typeOf(schema) {
     return [make("a", { href: `#${name}` }, name)];
   }
   if (schema.oneOf) return schema.oneOf.flatMap((each, place) => [...(place ? [" or "] : []), ...typeOf(each)]);
-  if (schema.type === "array") return ["list of ", ...typeOf(schema.items)];
+  if (schema.items) return ["list of ", ...typeOf(schema.items), ...(schema.type ? [] : [" or another form"])];
   return [schema.format === "binary" ? "file" : [schema.type ?? "anything"].flat().join(" or ")];
 }
 
