@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING, TRANSCRIPT_USAGE
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -38,18 +38,28 @@ _STREAM = {
 }
 
 
-def _schemas(tasks: Sequence[str]) -> Schema:
+_USAGE = answer_object(
+    {
+        "type": one_of(["duration"]),
+        "seconds": {"type": "number", "minimum": 0, "description": "What is charged; 0 for a text without words."},
+    }
+)
+
+
+def _schemas(tasks: Sequence[str], served: Served) -> Schema:
     return {
         # One schema for json and verbose_json: of alternatives, generated clients drop fields or fail.
         "Transcription": answer_object(
             {
                 "text": {"type": "string"},
+                **({"usage": _USAGE} if TRANSCRIPT_USAGE in served.extensions else {}),
                 "task": one_of(tasks, description="With verbose_json, as all below; `words` on request."),
                 "language": {"type": "string"},
                 "duration": {"type": "number", "minimum": 0, "description": "Seconds of audio."},
                 "segments": _SEGMENTS,
                 "words": {"type": "array", "items": reference("Word")},
             },
+            "usage",
             "task",
             "language",
             "duration",
@@ -160,5 +170,5 @@ def describe(served: Served) -> OpenApiFragment:
                 json_content(reference("MobileTranscription")),
             ),
         },
-        _schemas(["transcribe", "translate"] if translation else ["transcribe"]),
+        _schemas(["transcribe", "translate"] if translation else ["transcribe"], served),
     )

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING, TRANSCRIPT_USAGE
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.catalogue.parameters import FILE, GRANULARITY
 from frontend.errors import InvalidRequest
@@ -43,7 +43,8 @@ _DECIMAL = re.compile(r"\s*+[+-]?(\d++\.?\d*+|\.\d++)([eE][+-]?\d++)?\s*+", re.A
 class TranscriptionRequest:
     """One file to transcribe. Empty ``language`` and ``prompt`` mean none; ``file_field`` names the file in errors.
 
-    ``segments`` is whether the mobile endpoint's answer has segments, ``translate`` whether the text is to be English.
+    ``segments`` is whether the mobile endpoint's answer has segments, ``usage`` whether JSON says what is charged,
+    ``translate`` whether the text is to be English.
     """
 
     file: SharedBytes = field(repr=False)
@@ -56,6 +57,7 @@ class TranscriptionRequest:
     words: bool = False
     segments: bool = False
     stream: bool = False
+    usage: bool = False
     translate: bool = False
 
     @property
@@ -211,6 +213,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
         temperature=parse_temperature(fields.text(scalars, "temperature")),
         words="word" in granularities or response_format in (SRT, VTT),
         stream=stream,
+        usage=TRANSCRIPT_USAGE in served.extensions,
     )
 
 
@@ -227,6 +230,7 @@ def parse_translation(form: Form, served: Served) -> TranscriptionRequest:
         response_format=response_format,
         temperature=parse_temperature(fields.text(scalars, "temperature")),
         words=response_format in (SRT, VTT),
+        usage=TRANSCRIPT_USAGE in served.extensions,
         translate=True,
     )
 
