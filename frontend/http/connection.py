@@ -4,7 +4,7 @@ This is the only module that uses private names of aiohttp:
 
 - ``_messages``: parsed requests that no handler has begun. We count them, so that none is lost when a caller closes its
   writing side or the process ends. We also replace a request that the parser refused there, so that the application
-  answers an unknown method with 405 and a long token with 401.
+  answers an unknown method with 405.
 - ``_buffer_paused``: too many of them wait. Reading must then stay paused, or pipelined requests would fill the memory.
 - ``_current_request``: the request being answered. We ask whether its answer has begun.
 
@@ -25,6 +25,7 @@ from typing import Any, cast
 
 from aiohttp import HttpVersion11, StreamReader, web, web_ws
 from aiohttp.http import RawRequestMessage, WebSocketReader
+from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from frontend.config.settings import Settings
@@ -34,7 +35,7 @@ from frontend.http.origins import readable
 from frontend.http.parse_queue import ParseQueue
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.http.state import ServerState
-from frontend.http.unparsed import METHODS, page_of, synthesize_request
+from frontend.http.unparsed import page_of, synthesize_request
 from frontend.observe.logs import log
 
 # Whether the caller is authenticated.
@@ -47,8 +48,13 @@ _READ_BYTES = 1024
 web_ws.DEFAULT_CHUNK_SIZE = 1024  # type: ignore[attr-defined]
 # Most bytes that are parsed at once.
 _PIECE_BYTES = 8 * 1024
-# Most bytes of a request's start that are kept for inspection if the parser refuses it.
-_LONGEST_HEAD = 32 * 1024
+# Most bytes of a request line or of a header: 16 KiB, as peers take, and its name.
+_LONGEST_LINE = 17 * 1024
+# Most bytes of all headers. They are kept for inspection if the parser refuses them.
+_LONGEST_HEAD = 64 * 1024
+# Makes the parser refuse what it has read, wherever it stands.
+_NO_HTTP = b"\0:\r\n\r\n"
+_NOT_HTTP = "the request is not valid HTTP"
 _RETRY_SECONDS = 5  # for ``Retry-After``
 # Seconds. A caller that closes its writing side within this time of its request may wait for the answer. Later, it
 # counts as disconnected.
@@ -111,6 +117,8 @@ class Connection(web.RequestHandler):
             # Refuse compressed bodies by their header, before they are decompressed.
             auto_decompress=False,
             read_bufsize=_READ_BYTES,
+            max_line_size=_LONGEST_LINE,
+            max_field_size=_LONGEST_LINE,
         )
         self.port = port
         self._settings = settings
@@ -121,8 +129,8 @@ class Connection(web.RequestHandler):
         self._body_paused = False
         # The first bytes of the current request.
         self._head = bytearray()
-        # Whether the parser refused them, and the path and origin of that request.
-        self._broken = False
+        # Why the parser refused them, if it did, and the path and origin of that request.
+        self._fault = ""
         self._asked_by = "", ""
         # Requests without a complete answer, and the body of the last one.
         self._unanswered = 0
@@ -209,14 +217,16 @@ class Connection(web.RequestHandler):
 
     def _parse(self, data: bytes) -> None:
         """Parse. If the parser refuses a request that the API answers itself, a substitute request replaces it."""
-        if self._broken:
+        if self._fault:
             return
         # Without data, aiohttp resumes the parser. The clock for more data starts here.
         self._received_at = self._event_loop.time()
-        if not self._is_socket:
+        if not self._is_socket and self._last_body.is_eof():
             self._head += data[: _LONGEST_HEAD - len(self._head)]
         before = len(self._messages)
         super().data_received(data)
+        if len(self._head) == _LONGEST_HEAD and not self._unanswered and len(self._messages) == before:
+            super().data_received(_NO_HTTP)
         if (new := len(self._messages) - before) > 0:
             self._first_request.cancel()
             self._unanswered += new
@@ -233,12 +243,14 @@ class Connection(web.RequestHandler):
 
     def _replace_last(self) -> None:
         head = bytes(self._head + self._unparsed)[:_LONGEST_HEAD]
-        self._broken = True
+        self._fault = _fault_of(getattr(self._messages[-1][0], "exc", None), head)
         self._asked_by = page_of(head)
         if (request := synthesize_request(head)) is not None:
-            # More of a long token may follow. Read it for a while, or the client cannot read the answer.
+            self._messages[-1] = (request, EMPTY_PAYLOAD)
+        elif self._fault != _NOT_HTTP:
+            # More may follow. Read it for a while, or the client cannot read the answer.
             rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
-            self._messages[-1] = (request, rest if request.method in METHODS else EMPTY_PAYLOAD)
+            self._messages[-1] = (self._messages[-1][0], rest)
 
     def pause_reading(self) -> None:
         self._body_paused = True
@@ -292,7 +304,7 @@ class Connection(web.RequestHandler):
         self._unanswered -= 1
         if not request.content.is_eof() and (resp.status == HTTPStatus.REQUEST_TIMEOUT or not request.get(KNOWN)):
             self._event_loop.call_later(_LINGER_SECONDS, self._end_linger, request.content)
-        if not self._unanswered and (self._broken or self._half_closed):
+        if not self._unanswered and (self._fault or self._half_closed):
             self.close()
         return finished
 
@@ -314,9 +326,17 @@ class Connection(web.RequestHandler):
         if status >= 500:
             log.error("unforeseen error", exc_info=exc)
             return refusal(Internal("an internal error"))
-        answer = refusal(InvalidRequest("the request is not valid HTTP"))
+        answer = refusal(InvalidRequest(self._fault or _NOT_HTTP))
         answer.headers.update(readable(self._settings.allowed_origins, *self._asked_by))
         return answer
+
+
+def _fault_of(error: object, head: bytes) -> str:
+    """Why the parser refused a request with this start."""
+    if not 0 <= head.find(b"\r\n") <= _LONGEST_LINE and isinstance(error, LineTooLong):
+        return "the address is too long"
+    large = isinstance(error, LineTooLong) or "Too many headers" in str(error) or len(head) == _LONGEST_HEAD
+    return "the headers are too large" if large else _NOT_HTTP
 
 
 def _unread_bytes(wire: asyncio.BaseTransport) -> int:

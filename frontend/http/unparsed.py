@@ -1,4 +1,4 @@
-"""Requests that HTTP allows and the parser refuses: methods with other names, and long tokens."""
+"""Requests that HTTP allows and the parser refuses: methods with other names."""
 
 import re
 
@@ -10,7 +10,6 @@ from yarl import URL
 # Methods with routes.
 METHODS = ("GET", "HEAD", "POST", "PATCH", "DELETE")
 _REQUEST_LINE = re.compile(rb"([!#-'*+.^_`|~0-9A-Za-z-]{1,64}) (/[!-~]*) HTTP/1\.[01]\r\n")
-_LONG_TOKEN = re.compile(rb"\r\nauthorization:[^\r\n]{8000}", re.IGNORECASE)
 # Possessive quantifiers: backtracking would take time quadratic in the client's input.
 _READ = re.compile(rb"\r\n(x-request-id|origin):[ \t]*+([^\r\n]*+)(?=\r\n)", re.IGNORECASE)
 
@@ -28,10 +27,10 @@ def page_of(head: bytes) -> tuple[str, str]:
 def synthesize_request(head: bytes) -> RawRequestMessage | None:
     """A request without body and token that replaces a refused one, so that the application refuses it.
 
-    None unless the cause is an unknown method or a long token.
+    None unless the method is unknown.
     """
     line = _REQUEST_LINE.match(head)
-    if line is None or (line[1].decode() in METHODS and not _LONG_TOKEN.search(head)):
+    if line is None or line[1].decode() in METHODS:
         return None
     headers = _headers(head)
     path, _, query = line[2].decode().partition("#")[0].partition("?")

@@ -73,8 +73,8 @@ async def test_an_allowed_page_can_read_a_refusal(client: Client, path: str, sta
     [
         (head("BREW", EMBED, f"Origin: {PAGE}"), 405),
         (head("GET", "/v1/models", f"Origin: {PAGE}", key="k" * 9_000), 401),
-        (head("GET", "/v1/models", "X-A: " + "b" * 9_000, f"Origin: {PAGE}"), 400),
-        (head("GET", "/v1/models", f"origin:{PAGE}", "X-A: " + "b" * 9_000), 400),
+        (head("GET", "/v1/models", "X-A: " + "b" * 20_000, f"Origin: {PAGE}"), 400),
+        (head("GET", "/v1/models", f"origin:{PAGE}", "X-A: " + "b" * 20_000), 400),
         (head("GET", "/v1/models?x=" + "x" * 20_000, f"Origin: {PAGE}"), 400),
         (head("POST", EMBED, f"Origin: {PAGE}", "Content-Length: -1"), 400),
     ],
@@ -91,9 +91,9 @@ async def test_an_allowed_page_can_read_the_refusal_of_an_unparsable_request(
 @pytest.mark.parametrize(
     "data",
     [
-        head("GET", "/v1/models", f"Origin: {STRANGER}", "X-A: " + "b" * 9_000),
-        head("GET", "/admin/v1/keys", f"Origin: {PAGE}", "X-A: " + "b" * 9_000),
-        head("GET", "/v1/models", f"X-Origin: {PAGE}", "X-A: " + "b" * 9_000),
+        head("GET", "/v1/models", f"Origin: {STRANGER}", "X-A: " + "b" * 20_000),
+        head("GET", "/admin/v1/keys", f"Origin: {PAGE}", "X-A: " + "b" * 20_000),
+        head("GET", "/v1/models", f"X-Origin: {PAGE}", "X-A: " + "b" * 20_000),
         b"nonsense\r\nOrigin: " + PAGE.encode() + b"\r\n\r\n",
     ],
 )

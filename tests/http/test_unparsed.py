@@ -1,8 +1,10 @@
 """HTTP as bytes: requests that aiohttp's parser refuses, and answers without a body."""
 
 import re
+import time
 from collections.abc import AsyncIterator
 
+import jwt
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import TestClient
@@ -10,12 +12,12 @@ from aiohttp.test_utils import TestClient
 from frontend.app import create_app
 from frontend.catalogue.endpoints import ADMIN_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.settings import Settings
-from tests.conftest import KEY, Client, ProductServer
+from tests.conftest import JWT_SECRET, KEY, Client, ProductServer
 from tests.fakes import FakeTriton
 from tests.http import calls
 from tests.http.calls import EMBED, EMBEDDED
 from tests.raw import answer as read_answer
-from tests.raw import ask, connection, head
+from tests.raw import ask, connection, head, post
 
 pytestmark = pytest.mark.settings(admin_key=calls.ADMIN_KEY, chat_upstream="http://127.0.0.1:1/v1")
 _IN_PATH = re.compile(r"\{[^}]+\}")
@@ -62,16 +64,62 @@ async def test_a_method_that_no_route_has_is_405_on_a_connection_in_use(client: 
         assert await reader.read() == b""
 
 
-@pytest.mark.parametrize("size", [9_000, 60_000, 2_000_000])
-async def test_a_token_of_any_length_is_401_in_the_words_of_its_kind(client: Client, size: int) -> None:
+@pytest.mark.parametrize("size", [9_000, 16 * 1024])
+async def test_a_long_token_is_401_in_the_words_of_its_kind(client: Client, size: int) -> None:
     for path, word in (("/v1/models", "API key"), ("/api/v1/audio/voices", "token")):
         refusal = await ask(client.server.port, head("GET", path, "X-A: b", key="k" * size))
         assert (refusal.status, refusal.error["type"]) == (401, "invalid_api_key")
         assert word in refusal.error["message"]
 
 
-async def test_another_header_that_is_too_long_is_no_token(client: Client) -> None:
-    assert (await ask(client.server.port, head("GET", "/v1/models", "X-A: " + "b" * 9_000))).status == 400
+@pytest.mark.parametrize("lines", [["Cookie: " + "b" * 16 * 1024], [f"X-{number}: b" for number in range(120)]])
+async def test_headers_as_large_as_peers_take_pass(client: Client, lines: list[str]) -> None:
+    assert (await ask(client.server.port, head("GET", "/v1/models", *lines))).status == 200
+
+
+async def test_a_mobile_token_may_be_as_long_as_a_header(client: Client) -> None:
+    claims = {"sub": "anna", "aud": "quartet-mobile", "iss": "quartet", "iat": time.time(), "exp": time.time() + 60}
+    token = jwt.encode({**claims, "roles": ["r" * 60] * 170}, JWT_SECRET)
+    assert len(token) > 14_000
+    assert (await ask(client.server.port, head("GET", "/api/v1/audio/voices", key=token))).status == 200
+
+
+@pytest.mark.parametrize(
+    ("lines", "key"),
+    [
+        *((["Cookie: " + "b" * size], KEY) for size in (20_000, 60_000, 2_000_000)),
+        *(([], "k" * size) for size in (20_000, 2_000_000)),
+        ([f"X-{number}: b" for number in range(130)], KEY),
+        ([f"X-{number}: {'b' * 1_000}" for number in range(100)], KEY),
+        ([f"X-{number}: {'b' * 16_000}" for number in range(100)], KEY),
+    ],
+)
+async def test_headers_that_are_too_large_are_called_so(client: Client, lines: list[str], key: str) -> None:
+    refusal = await ask(client.server.port, head("GET", "/v1/models", *lines, key=key))
+    assert (refusal.status, refusal.error["message"]) == (400, "the headers are too large")
+
+
+async def test_headers_that_never_end_are_refused_before_they_fill_the_memory(client: Client) -> None:
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("GET", "/v1/models")[:-2])
+        for number in range(70):
+            writer.write(f"X-{number}: {'b' * 1_000}\r\n".encode())
+        refusal = await read_answer(reader)
+    assert (refusal.status, refusal.error["message"]) == (400, "the headers are too large")
+
+
+async def test_a_body_does_not_count_as_headers(client: Client) -> None:
+    texts = b'{"input": "%s"}' % (b"a " * 60_000)
+    async with connection(client.server.port) as (reader, writer):
+        for key in ("wrong", KEY, KEY):
+            writer.write(post(EMBED, texts, key=key))
+            assert (await read_answer(reader)).status == (401 if key == "wrong" else 200)
+
+
+@pytest.mark.parametrize("size", [20_000, 100_000])
+async def test_an_address_that_is_too_long_is_called_so(client: Client, size: int) -> None:
+    refusal = await ask(client.server.port, head("GET", "/v1/models?x=" + "x" * size))
+    assert (refusal.status, refusal.error["message"]) == (400, "the address is too long")
 
 
 @pytest.mark.parametrize("data", [head("GET", "/v1/models"), head("GET", "/v1/nothing"), b"nonsense\r\n\r\n"])

@@ -29,9 +29,7 @@ def test_the_digest_does_not_contain_the_key() -> None:
     assert api_key.digest(key) not in key
 
 
-@pytest.mark.parametrize(
-    "headers", [[], [""], ["Basic abc"], ["key"], ["Bearer a", "Bearer a"], ["Bearer " + "x" * 9000]]
-)
+@pytest.mark.parametrize("headers", [[], [""], ["Basic abc"], ["key"], ["Bearer a", "Bearer a"]])
 def test_anything_but_one_bearer_token_is_empty(headers: list[str]) -> None:
     assert bearer_token(headers) == ""
 
