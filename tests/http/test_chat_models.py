@@ -79,6 +79,26 @@ async def test_a_list_is_fetched_anew_when_it_is_old(client: Client, upstream: U
     assert (await _ids(client))[-1] == "new"
 
 
+@on
+@pytest.mark.parametrize("fault", ["nothing", "slow", "away"])
+async def test_a_chat_server_that_fails_once_keeps_its_last_list(
+    client: Client, upstream: Upstream, fault: str
+) -> None:
+    with patch.object(models, "_KEPT_SECONDS", 0.0), patch.object(models, "_ANSWER_SECONDS", 0.5):
+        assert len(await _ids(client)) == 7
+        if fault == "nothing":
+            upstream.models = {}
+        elif fault == "slow":
+            upstream.slow = 30.0
+        else:
+            await upstream.server.close()
+        with patch.object(models, "_RETRY_SECONDS", 0.0):
+            assert [(await _ids(client))[-1] for _ in range(2)] == ["a/chat-model"] * 2
+    if fault != "away":
+        upstream.models, upstream.slow = {"data": []}, 0.0
+        assert len(await _ids(client)) == 6
+
+
 @pytest.mark.contract_only
 async def test_without_the_extension_the_chat_server_is_not_asked(client: Client, upstream: Upstream) -> None:
     assert len(await _ids(client)) == 6

@@ -35,7 +35,7 @@ class UpstreamModels:
                 await self._asking
 
     async def entries(self) -> Mapping[str, dict[str, Any]]:
-        """OpenAI's entry of each model, by id. Empty if the upstream does not list them in time."""
+        """OpenAI's entry of each model, by id. If the upstream does not list them in time, those of its last list."""
         if self._asking is None and asyncio.get_running_loop().time() >= self._until:
             self._asking = asyncio.create_task(self._ask())
         if self._asking is not None:
@@ -49,7 +49,7 @@ class UpstreamModels:
             self._entries = parse(await self._fetch())
         except (aiohttp.ClientError, OSError, ValueError) as error:
             log.warning("the chat backend lists no models", extra={"fields": {"details": type(error).__name__}})
-            self._entries, seconds = {}, _RETRY_SECONDS
+            seconds = _RETRY_SECONDS
         finally:
             self._until = asyncio.get_running_loop().time() + seconds
             self._asking = None
