@@ -46,7 +46,9 @@ class Count:
 
     @property
     def reset(self) -> int:
-        """Whole seconds until all counted requests have left the window."""
+        """Whole seconds until all counted requests have left the window; at the limit, until one more passes."""
+        if not self.open:
+            return self.retry_after
         left = WINDOW_US - self.elapsed_us + (WINDOW_US if self.current else 0)
         return -(-left // 1_000_000) if self.used else 0
 

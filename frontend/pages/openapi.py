@@ -61,7 +61,10 @@ _HEADERS: dict[str, Any] = {
     "X-Request-Id": {"schema": {"type": "string"}, "description": "The caller's own, if it is well formed."},
     "X-RateLimit-Limit": {**_INTEGER, "description": "The closest limit, in requests per minute."},
     "X-RateLimit-Remaining": {**_INTEGER, "description": "Requests left."},
-    "X-RateLimit-Reset": {**_INTEGER, "description": "Seconds until the window is empty."},
+    "X-RateLimit-Reset": {
+        **_INTEGER,
+        "description": "Seconds until the window is empty; with none left, until one passes.",
+    },
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
     "X-Should-Retry": {"schema": one_of(["false"]), "description": "Only a person can change what was refused."},
 }
