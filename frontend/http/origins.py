@@ -10,9 +10,9 @@ _CALLED = ("/v1/", "/api/v1/")
 _READABLE = "X-Request-Id, X-RateLimit-Limit, X-RateLimit-Remaining, X-RateLimit-Reset, Retry-After, X-Should-Retry"
 
 
-def is_open(origins: Collection[str], path: str) -> bool:
-    """Whether pages of any other origin may call a path."""
-    return bool(origins) and path.startswith(_CALLED)
+def is_open(origins: Collection[str], path: str, *, exists: bool = True) -> bool:
+    """Whether pages of any other origin may call a path. They may read that there is none."""
+    return bool(origins) and (path.startswith(_CALLED) or not exists)
 
 
 def allowed(origins: Collection[str], origin: str) -> dict[str, str]:
@@ -22,9 +22,9 @@ def allowed(origins: Collection[str], origin: str) -> dict[str, str]:
     return {hdrs.ACCESS_CONTROL_ALLOW_ORIGIN: origin, hdrs.VARY: hdrs.ORIGIN} if origin in origins else {}
 
 
-def readable(origins: Collection[str], path: str, origin: str) -> dict[str, str]:
+def readable(origins: Collection[str], path: str, origin: str, *, exists: bool = True) -> dict[str, str]:
     """The headers that let a page read an answer."""
-    if not is_open(origins, path):
+    if not is_open(origins, path, exists=exists):
         return {}
     if headers := allowed(origins, origin):
         return {**headers, hdrs.ACCESS_CONTROL_EXPOSE_HEADERS: _READABLE}

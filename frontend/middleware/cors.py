@@ -23,10 +23,11 @@ async def cors_middleware(request: web.Request, handler: Handler) -> web.StreamR
     The page sets the key's header itself and no browser adds it, so any origin is safe if the settings allow it.
     """
     origins, origin = request.app[SETTINGS].allowed_origins, request.headers.get(hdrs.ORIGIN, "")
+    exists = not isinstance(request.match_info.http_exception, web.HTTPNotFound)
     asks = request.method == hdrs.METH_OPTIONS and hdrs.ACCESS_CONTROL_REQUEST_METHOD in request.headers
-    if asks and is_open(origins, request.path) and (granted := allowed(origins, origin)):
+    if asks and is_open(origins, request.path, exists=exists) and (granted := allowed(origins, origin)):
         return web.Response(status=204, headers={**granted, **_may_send(request.headers)})
-    request[HEADERS].update(readable(origins, request.path, origin))
+    request[HEADERS].update(readable(origins, request.path, origin, exists=exists))
     return await handler(request)
 
 

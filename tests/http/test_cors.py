@@ -126,6 +126,16 @@ async def test_only_paths_of_the_api_are_open_to_pages(client: Client, path: str
     assert (_cors(asked), _cors(called)) == ({}, {})
 
 
+@pytest.mark.parametrize("path", ["/embeddings", "/v2/audio/speech", "/nothing"])
+@pytest.mark.parametrize("origin", [PAGE, STRANGER])
+async def test_an_allowed_page_reads_that_a_path_is_missing(client: Client, path: str, origin: str) -> None:
+    asked = await client.options(path, headers=_preflight(origin))
+    called = await client.post(path, json={}, headers={"Origin": origin})
+    assert (asked.status, called.status) == (204 if origin == PAGE else 404, 404)
+    assert called.headers.get("Access-Control-Allow-Origin") == (PAGE if origin == PAGE else None)
+    assert called.headers["Vary"] == "Origin"
+
+
 @APART
 @pytest.mark.settings(cors_origins="*")
 async def test_every_page_may_call_where_the_setting_says_so(client: Client) -> None:
