@@ -22,7 +22,7 @@ EXTENSIONS: Mapping[str, str] = {
     VOICE_LIST: "`GET /v1/audio/voices` lists language, gender, sample rate and a sample of each voice",
     CHAT_MODELS: "`GET /v1/models` lists the models of the chat server too",
     MORE_AUDIO: "transcriptions also take QuickTime, as iPhones record (`.mov`, `.qta`), and AAC without a container",
-    CLIENT_PARAMETERS: "parameters that popular clients send, and that have no effect here, are ignored",
+    CLIENT_PARAMETERS: "parameters that popular clients send are taken, or ignored if they have no effect here",
 }
 
 

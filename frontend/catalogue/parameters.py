@@ -27,6 +27,8 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
 _EXTENDED: Mapping[str, Mapping[str, tuple[str, ...]]] = {
     SPEECH_STREAMING: {SPEECH: ("stream_format",)},
     TRANSCRIPT_STREAMING: {TRANSCRIPTIONS: ("stream",)},
+    # Jina's and Voyage's names of what we have.
+    CLIENT_PARAMETERS: {EMBEDDINGS: ("embedding_type",), RERANK: ("top_k", "max_doc_length")},
 }
 # Parameters that popular clients send, and without which our answers are the same.
 _OF_CLIENTS: Mapping[str, tuple[str, ...]] = {
@@ -55,7 +57,7 @@ _OF_CLIENTS: Mapping[str, tuple[str, ...]] = {
         "return_download_link",
         "normalization_options",
     ),
-    EMBEDDINGS: ("user", "input_type", "task", "normalized", "truncate"),
+    EMBEDDINGS: ("user", "input_type", "task", "normalized", "truncate", "truncation"),
     RERANK: ("user", "max_chunks_per_doc", "truncation"),
 }
 

@@ -45,6 +45,7 @@ async def test_openais_client_may_send_what_has_no_effect(client: Client) -> Non
     [
         ("/v1/audio/speech", SPEECH | {"stream": True, "lang_code": "a", "normalization_options": {"normalize": True}}),
         ("/v1/embeddings", {"input": "a", "input_type": "query", "task": "retrieval.query", "truncate": "END"}),
+        ("/v1/embeddings", {"input": "a", "truncation": False, "embedding_type": "float"}),
         ("/v1/rerank", {"query": "a", "documents": ["b"], "user": "u", "truncation": True}),
     ],
 )
@@ -60,12 +61,38 @@ async def test_a_parameter_without_effect_is_ignored(client: Client, path: str, 
         ("/v1/embeddings", {"input": "a", "late_chunking": True}, "late_chunking"),
         ("/v1/embeddings", {"input": "a", "embedding_type": "binary"}, "embedding_type"),
         ("/v1/rerank", {"query": "a", "documents": ["b"], "rank_fields": ["c"]}, "rank_fields"),
+        ("/v1/rerank", {"query": "a", "documents": ["b"], "top_k": 0}, "top_k"),
+        ("/v1/rerank", {"query": "a", "documents": ["b"], "top_k": 1, "top_n": 1}, "top_k"),
+        ("/v1/rerank", {"query": "a", "documents": ["b"], "max_doc_length": "x"}, "max_doc_length"),
     ],
 )
 async def test_a_parameter_that_changes_the_answer_is_refused(
     client: Client, path: str, body: dict[str, Any], named: str
 ) -> None:
     assert await refusal(await client.post(path, json=body)) == (400, named)
+
+
+async def test_jinas_and_voyages_names_mean_what_ours_do(client: Client) -> None:
+    ranked = {"query": "q", "documents": ["a b c d", "a", "a b"]}
+    first = await (await client.post("/v1/rerank", json={**ranked, "top_k": 1, "top_n": None})).json()
+    cut = await (await client.post("/v1/rerank", json={**ranked, "max_doc_length": 1})).json()
+    assert [each["index"] for each in first["results"]] == [1]
+    assert len({each["relevance_score"] for each in cut["results"]}) == 1
+    asked = [{"embedding_type": "base64"}, {"embedding_type": "base64", "encoding_format": "float"}]
+    answers = [await (await client.post("/v1/embeddings", json={"input": "a", **more})).json() for more in asked]
+    assert [type(answer["data"][0]["embedding"]) for answer in answers] == [str, list]
+
+
+@APART
+@pytest.mark.contract_only
+@pytest.mark.parametrize("name", ["top_k", "max_doc_length", "embedding_type", "truncation"])
+async def test_without_the_extension_they_are_refused(client: Client, name: str) -> None:
+    path, body = (
+        ("/v1/rerank", {"query": "a", "documents": ["b"]})
+        if name != "embedding_type"
+        else ("/v1/embeddings", {"input": "a"})
+    )
+    assert await refusal(await client.post(path, json={**body, name: 1})) == (400, name)
 
 
 async def test_a_transcript_as_events_is_refused(client: Client) -> None:

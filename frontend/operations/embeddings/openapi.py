@@ -3,6 +3,7 @@
 from collections.abc import Collection
 
 from frontend.catalogue import parameters
+from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Model, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -18,6 +19,7 @@ from frontend.http.schemas import (
 from frontend.operations.embeddings import protocol
 
 _TEXT = {"type": "string", "minLength": 1}
+_EMBEDDING_TYPE = one_of(protocol.FORMATS, description="As `encoding_format`, which goes first.")
 _EXAMPLE = {"input": ["The lake is cold in April.", "Im April ist der See kalt."]}
 
 
@@ -36,12 +38,13 @@ def _body(served: Served) -> Schema:
                 "not": {"type": ["boolean", "null", "number", "object"]},
             },
             "model": one_of(served.model_names(EMBEDDINGS)),
-            "encoding_format": one_of(["float", "base64"], default="float"),
+            "encoding_format": one_of(protocol.FORMATS, default=protocol.FORMATS[0]),
             "dimensions": {
                 "type": "integer",
                 "minimum": 1,
                 "description": f"Checked, then ignored: the dimension is {width}.",
             },
+            **({"embedding_type": _EMBEDDING_TYPE} if CLIENT_PARAMETERS in served.extensions else {}),
             **ignored(parameters.ignored(EMBEDDINGS, served)),
         },
         "input",

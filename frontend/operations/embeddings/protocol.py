@@ -15,6 +15,7 @@ from frontend.errors import InvalidRequest
 from frontend.http import fields
 
 MOST_INPUTS = 32
+FORMATS = ("float", "base64")
 _TOKENS = (
     "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
     "in LibreChat's RAG API RAG_CHECK_EMBEDDING_CTX_LENGTH=False"
@@ -34,12 +35,14 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """Parse the developer endpoint's JSON."""
     fields.refuse_unknown(values, parameters.meant(EMBEDDINGS, served), parameters.ignored(EMBEDDINGS, served))
     fields.positive_integer(values, "dimensions")
+    usual = FORMATS[0]
     if CLIENT_PARAMETERS in served.extensions:
         _refuse_tokens(values.get("input"))
+        usual = fields.choice(values, "embedding_type", FORMATS, usual)
     return EmbeddingRequest(
         model=fields.model(values, served.model_names(EMBEDDINGS)),
         texts=fields.strings(values, "input", MOST_INPUTS, empty_allowed=False, or_one=True),
-        encoding_format=fields.choice(values, "encoding_format", ("float", "base64"), "float"),
+        encoding_format=fields.choice(values, "encoding_format", FORMATS, usual),
     )
 
 

@@ -5,7 +5,6 @@ from typing import Any
 
 from frontend.catalogue import parameters
 from frontend.catalogue.models import RERANK, Served
-from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.operations.rerank import protocol
 from frontend.operations.rerank.protocol import RerankRequest
@@ -13,7 +12,7 @@ from frontend.operations.rerank.protocol import RerankRequest
 # The largest priority of Cohere's.
 LAST_PRIORITY = 999
 _COHERE = ("max_tokens_per_doc", "priority")
-_JINA = ("top_k",)
+_JINA = ("top_k", "max_doc_length")
 # TEI has no top_n, but LiteLLM sends it.
 _TEI = ("query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction", "top_n")
 # Where a text may be cut. TEI writes the names in both ways.
@@ -27,7 +26,7 @@ def _refuse_unknown(values: Mapping[str, Any], served: Served, *known: Iterable[
 
 def parse_cohere(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """Parse the JSON of ``/v2/rerank``. The priority is checked and ignored: the key's tier has one."""
-    _refuse_unknown(values, served, parameters.meant(RERANK, served), _COHERE)
+    _refuse_unknown(values, served, parameters.PARAMETERS[RERANK], _COHERE)
     fields.integer_between(values, "priority", 0, LAST_PRIORITY)
     return protocol.build(values, served, document_tokens=fields.positive_integer(values, "max_tokens_per_doc"))
 
@@ -36,11 +35,8 @@ def parse_plain(values: Mapping[str, Any], served: Served) -> RerankRequest:
     """Parse the JSON of ``/rerank``: TEI's if it has ``texts``, otherwise Jina's."""
     if "texts" in values:
         return _parse_tei(values, served)
-    _refuse_unknown(values, served, parameters.meant(RERANK, served), _JINA)
-    if "top_n" in values and "top_k" in values:
-        raise InvalidRequest("top_k is another name of top_n: give one of them", param="top_k")
-    name = "top_k" if "top_k" in values else "top_n"
-    return protocol.build(values, served, top_n=fields.positive_integer(values, name))
+    _refuse_unknown(values, served, parameters.PARAMETERS[RERANK], _JINA)
+    return protocol.build(values, served)
 
 
 def _parse_tei(values: Mapping[str, Any], served: Served) -> RerankRequest:

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import RERANK_DIALECTS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Model, Served
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -24,6 +24,7 @@ _EXAMPLE = {"query": "How cold is the lake?", "documents": ["Bananas are yellow.
 _DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": _TEXT}}
 _COUNT = {"type": "integer", "minimum": 1}
 _TOP_N = {**_COUNT, "description": "The number of best results to return; all if absent."}
+_MOST_TOKENS = {**_COUNT, "description": "The most tokens of a document."}
 _SWITCH = {"type": "boolean", "default": False}
 
 
@@ -38,7 +39,11 @@ def _candidates(served: Served) -> Schema:
     }
 
 
-def _body(served: Served, **more: Schema) -> Schema:
+# Jina's names.
+_JINA = {"top_k": {**_COUNT, "description": "As top_n."}, "max_doc_length": _MOST_TOKENS}
+
+
+def _body(served: Served, more: Schema) -> Schema:
     return request_object(
         {
             "query": {"type": "string", "minLength": 1},
@@ -116,7 +121,7 @@ _DIALECT_SCHEMAS: Schema = {
 def describe(served: Served) -> OpenApiFragment:
     models = served.by_id(RERANK).values()
     summary, answer = "Order documents by their relevance to a query", json_content(reference("Ranking"))
-    body = json_content(_body(served), _EXAMPLE)
+    body = json_content(_body(served, _JINA if CLIENT_PARAMETERS in served.extensions else {}), _EXAMPLE)
     own = OpenApiFragment({"/v1/rerank": post("createRerank", summary, body, answer)}, _schemas(models))
     if RERANK_DIALECTS not in served.extensions:
         return own
@@ -124,10 +129,9 @@ def describe(served: Served) -> OpenApiFragment:
 
 
 def _dialect_paths(served: Served) -> Schema:
-    most = {**_COUNT, "description": "The most tokens of a document."}
     priority = {"type": "integer", "minimum": 0, "maximum": dialects.LAST_PRIORITY, "description": "Ignored."}
-    cohere = _body(served, max_tokens_per_doc=most, priority=priority)
-    plain = {"anyOf": [_tei_body(served), _body(served, top_k={**_COUNT, "description": "As top_n."})]}
+    cohere = _body(served, {"max_tokens_per_doc": _MOST_TOKENS, "priority": priority})
+    plain = {"anyOf": [_tei_body(served), _body(served, _JINA)]}
     # An array or an object, so it has no type.
     either = {"items": reference("TeiRank"), "description": "TEI's array, or the answer of /v1/rerank."}
     example = {"query": _EXAMPLE["query"], "texts": _EXAMPLE["documents"]}

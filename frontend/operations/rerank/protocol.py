@@ -52,11 +52,20 @@ def build(values: Mapping[str, Any], served: Served, documents: str = "documents
         query=query,
         documents=fields.strings(_texts(values, served, documents), documents, MOST_DOCUMENTS, empty_allowed=True),
         **{
-            "top_n": fields.positive_integer(values, "top_n"),
+            "top_n": _top_n(values),
+            "document_tokens": fields.positive_integer(values, "max_doc_length"),
             "return_documents": fields.boolean(values, "return_documents"),
             **more,
         },
     )
+
+
+def _top_n(values: Mapping[str, Any]) -> int | None:
+    """``top_n``, or Jina's and Voyage's name of it, which not every path takes."""
+    name = "top_n" if values.get("top_k") is None else "top_k"
+    if name == "top_k" and values.get("top_n") is not None:
+        raise InvalidRequest("top_k is another name of top_n: give one of them", param="top_k")
+    return fields.positive_integer(values, name)
 
 
 def _texts(values: Mapping[str, Any], served: Served, name: str) -> Mapping[str, Any]:
