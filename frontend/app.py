@@ -40,7 +40,7 @@ def _routes(settings: Settings) -> Iterator[web.RouteDef]:
     by_operation = {
         TRANSCRIPTIONS: [*transcription.routes(served), *realtime.routes(served)],
         SPEECH: speech.routes(served),
-        EMBEDDINGS: embeddings.ROUTES,
+        EMBEDDINGS: embeddings.routes(served),
         RERANK: rerank.routes(served),
         CHAT: chat.ROUTES,
     }

@@ -12,6 +12,8 @@ AUTH: Mapping[str, str] = {
     "/v1/": API_KEY,
     "/v2/": API_KEY,
     "/rerank": API_KEY,
+    "/embed": API_KEY,
+    "/similarity": API_KEY,
     "/api/v1/": MOBILE_TOKEN,
     "/admin/v1/": ADMIN_KEY,
     "/dashboard/data/": API_KEY,
@@ -46,6 +48,8 @@ EXTENDED: Mapping[str, str] = {
     "/v1/audio/translations": "/v1/audio/transcriptions",
     "/v2/rerank": "/v1/rerank",
     "/rerank": "/v1/rerank",
+    "/embed": "/v1/embeddings",
+    "/similarity": "/v1/embeddings",
 }
 _OWN: Mapping[str, Endpoint] = {endpoint.path: endpoint for endpoint in ENDPOINTS}
 _BY_PATH: Mapping[str, Endpoint] = {**_OWN, **{path: _OWN[own] for path, own in EXTENDED.items()}}

@@ -18,7 +18,7 @@ EXTENSIONS: Mapping[str, str] = {
     SUBTITLES: "`response_format` of transcriptions may also be `srt` or `vtt`",
     TRANSLATIONS: "`POST /v1/audio/translations` translates speech into English text, with `stt-1-hd`",
     REALTIME: "`/v1/realtime` transcribes live audio over a WebSocket",
-    RERANK_DIALECTS: "`POST /v2/rerank` and `POST /rerank` accept the requests of Cohere, Jina and TEI",
+    RERANK_DIALECTS: "`/v2/rerank`, `/rerank`, `/embed` and `/similarity` accept the requests of Cohere, Jina and TEI",
     VOICE_LIST: "`GET /v1/audio/voices` lists language, gender, sample rate and a sample of each voice",
     CHAT_MODELS: "`GET /v1/models` lists the models of the chat server too",
     MORE_AUDIO: "transcriptions also take QuickTime, as iPhones record (`.mov`, `.qta`), and AAC without a container",

@@ -7,6 +7,9 @@ from typing import Any
 from frontend.errors import InvalidRequest
 
 _LONGEST_NAME = 256  # characters
+# TEI's parameters for long texts, and where they may be cut. TEI writes the names in both ways.
+CUTTING = ("truncate", "truncation_direction")
+DIRECTIONS = ("right", "Right")
 
 
 def check_name(name: str) -> None:
@@ -94,6 +97,13 @@ def boolean(values: Mapping[str, Any], name: str) -> bool:
     if not isinstance(value, bool):
         raise InvalidRequest(f"{name} must be true or false", param=name)
     return value
+
+
+def cuts(values: Mapping[str, Any]) -> bool:
+    """Whether long texts are cut: as by a TEI with --auto-truncate, unless the request says no."""
+    choice(values, "truncation_direction", DIRECTIONS, DIRECTIONS[0])
+    boolean(values, "truncate")
+    return values.get("truncate") is not False
 
 
 def strings(values: Mapping[str, Any], name: str, most: int, *, empty_allowed: bool, or_one: bool = False) -> list[str]:

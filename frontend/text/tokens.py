@@ -76,11 +76,17 @@ class TextTokenizer:
             unread = {index: unread[index] for index in parts if len(ids[index]) < limit + _SLACK}
         return ids
 
-    def texts(self, texts: list[str]) -> list[Ids]:
-        """Token ids of each text with its special tokens, at most ``max_tokens`` of them."""
+    def texts(self, texts: list[str], *, truncate: bool = True) -> list[Ids]:
+        """Token ids of each text with its special tokens, at most ``max_tokens`` of them.
+
+        Without ``truncate``, raises ``TooLarge`` for a text that has more.
+        """
         frame = self._text_frame
         room = self.max_tokens - len(frame)
-        return [np.array([*frame.before, *ids[:room], *frame.after], np.int32) for ids in self._encode(texts, room)]
+        encoded = self._encode(texts, room)
+        if not truncate and any(len(ids) > room for ids in encoded):
+            raise TooLarge(f"a text has more than {self.max_tokens} tokens")
+        return [np.array([*frame.before, *ids[:room], *frame.after], np.int32) for ids in encoded]
 
     def pairs(self, query: str, documents: list[str], most: int | None = None, *, truncate: bool = True) -> list[Ids]:
         """Token ids of the query with each document, which gives at most ``most`` of them.

@@ -26,6 +26,13 @@ _FILES = st.sampled_from([_silence(), *(encode(_SPEECH, kind) for kind in ("wav"
 schemathesis.openapi.format("binary", st.one_of(st.binary(), _FILES).map(Binary))
 
 
+def _allow_absent(body: dict[str, Any]) -> None:
+    for name, value in body.get("properties", {}).items():
+        _allow_absent(value)
+        if name not in body.get("required", ()):
+            body["properties"][name] = {"anyOf": [value, {"enum": ["", None]}]}
+
+
 @schemathesis.hook  # type: ignore[untyped-decorator]
 def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, Any]) -> None:
     """In a JSON body, null is the same as absent, and so is an empty string where a parameter may be absent.
@@ -38,7 +45,6 @@ def before_load_schema(context: schemathesis.HookContext, raw_schema: dict[str, 
         content = path.get("post", {}).get("requestBody", {}).get("content", {})
         schema = content.get("application/json", {}).get("schema", {})
         for body in schema.get("anyOf", [schema]):
-            for name in body.get("properties", {}).keys() - set(body.get("required", ())):
-                body["properties"][name] = {"anyOf": [body["properties"][name], {"enum": ["", None]}]}
+            _allow_absent(body)
             if body.get("additionalProperties") is False:
                 body["additionalProperties"] = {"type": "null"}

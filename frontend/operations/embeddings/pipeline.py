@@ -29,7 +29,9 @@ class EmbeddingPipeline:
     ) -> tuple[NDArray[np.float32], int, Bill]:
         """Unit vectors float32 [texts, width] in order, the total tokens, and the bill."""
         texts, model = request.texts, self._models[request.model]
-        ids = await model.tokenize(lambda: model.tokenizer.texts(texts), sum(map(len, texts)), context)
+        ids = await model.tokenize(
+            lambda: model.tokenizer.texts(texts, truncate=request.truncate), sum(map(len, texts)), context
+        )
         tokens = sum(map(len, ids))
         async with reserve(request.model, tokens) as bill:
             return await model.rows(ids, context), tokens, bill

@@ -24,11 +24,12 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class EmbeddingRequest:
-    """Texts to embed, none empty."""
+    """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused."""
 
     model: str
     texts: list[str]
-    encoding_format: str
+    encoding_format: str = FORMATS[0]
+    truncate: bool = True
 
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:

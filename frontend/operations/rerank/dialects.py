@@ -14,9 +14,7 @@ LAST_PRIORITY = 999
 _COHERE = ("max_tokens_per_doc", "priority")
 _JINA = ("top_k", "max_doc_length")
 # TEI has no top_n, but LiteLLM sends it.
-_TEI = ("query", "texts", "raw_scores", "return_text", "truncate", "truncation_direction", "top_n")
-# Where a text may be cut. TEI writes the names in both ways.
-DIRECTIONS = ("right", "Right")
+_TEI = ("query", "texts", "raw_scores", "return_text", *fields.CUTTING, "top_n")
 
 
 def _refuse_unknown(values: Mapping[str, Any], served: Served, *known: Iterable[str]) -> None:
@@ -41,16 +39,13 @@ def parse_plain(values: Mapping[str, Any], served: Served) -> RerankRequest:
 
 def _parse_tei(values: Mapping[str, Any], served: Served) -> RerankRequest:
     _refuse_unknown(values, served, _TEI)
-    fields.choice(values, "truncation_direction", DIRECTIONS, DIRECTIONS[0])
-    fields.boolean(values, "truncate")
     return protocol.build(
         values,
         served,
         "texts",
         return_documents=fields.boolean(values, "return_text"),
         raw_scores=fields.boolean(values, "raw_scores"),
-        # As in a TEI with --auto-truncate: texts are cut unless the request says no.
-        truncate=values.get("truncate") is not False,
+        truncate=fields.cuts(values),
         is_tei=True,
     )
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from frontend.catalogue import parameters
 from frontend.catalogue.extensions import CLIENT_PARAMETERS, RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Model, Served
+from frontend.http import fields
 from frontend.http.schemas import (
     OpenApiFragment,
     Schema,
@@ -67,7 +68,7 @@ def _tei_body(served: Served) -> Schema:
             "raw_scores": {**_SWITCH, "description": "Scores before the sigmoid."},
             "return_text": _SWITCH,
             "truncate": {"type": "boolean", "description": "With false, a text that is too long gets 413."},
-            "truncation_direction": one_of(dialects.DIRECTIONS[:1], default=dialects.DIRECTIONS[0]),
+            "truncation_direction": one_of(fields.DIRECTIONS[:1], default=fields.DIRECTIONS[0]),
             "top_n": _TOP_N,
             **ignored(parameters.ignored(RERANK, served)),
         },
