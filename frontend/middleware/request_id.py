@@ -5,7 +5,7 @@ import time
 import uuid
 from http import HTTPStatus
 
-from aiohttp import web
+from aiohttp import hdrs, web
 from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
@@ -24,6 +24,7 @@ HEADER = "X-Request-Id"
 _TRACEPARENT = "traceparent"
 # Headers that other middlewares add to any answer.
 HEADERS = web.RequestKey("headers", dict[str, str])
+_RESET = "X-RateLimit-Reset"
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Status in the log and metrics if the caller disconnected, as in nginx, and if the server aborted.
 _CLIENT_DISCONNECTED = 499
@@ -129,5 +130,9 @@ def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:
 
 async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
     """Add the headers before the first byte of any answer, streamed ones included."""
-    response.headers.update(request.get(HEADERS, {}))
+    headers = response.headers
+    headers.update(request.get(HEADERS, {}))
+    if _RESET in headers and hdrs.RETRY_AFTER in headers:
+        # Of the two, clients take the longer wait.
+        headers[_RESET] = str(min(int(headers[_RESET]), int(headers[hdrs.RETRY_AFTER])))
     response.headers["Server"] = SERVER

@@ -128,6 +128,7 @@ async def test_a_refusal_names_the_limit_and_when_to_come_back(client: Client, l
     error = (await refusal.json())["error"]
     assert (error["type"], error["message"]) == ("rate_limit_exceeded", "rate limit exceeded (5/min)")
     assert refusal.headers["X-RateLimit-Remaining"] == "0"
+    assert refusal.headers["X-RateLimit-Reset"] == refusal.headers["Retry-After"]
 
 
 async def test_a_request_that_is_refused_for_its_body_has_counted(client: Client, limited: dict[str, str]) -> None:

@@ -88,7 +88,8 @@ async def test_a_refusal_becomes_one_of_the_contract(
 
 
 async def test_a_429_of_the_upstream_keeps_its_retry_after(client: Client) -> None:
-    assert (await client.post(PATH, json=chat("429"))).headers["Retry-After"] == "7"
+    headers = (await client.post(PATH, json=chat("429"))).headers
+    assert (headers["Retry-After"], headers["X-RateLimit-Reset"]) == ("7", "7")
 
 
 async def test_a_refusal_that_is_no_json_is_not_passed_on(client: Client) -> None:
