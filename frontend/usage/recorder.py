@@ -109,12 +109,14 @@ class Recorder:
 
     @staticmethod
     async def _write(spool: Spool, ledger: Ledger) -> int:
-        """Write all charges of a spool, in batches; return their number."""
-        count = 0
-        while batch := spool.oldest(_BATCH):
+        """Write the charges of a spool in batches, up to one that is not full; return their number."""
+        count, is_full = 0, True
+        # Charges that come during the last transaction wait: writing them at once would make a transaction of each.
+        while is_full and (batch := spool.oldest(_BATCH)):
             await ledger.write(batch)
             spool.remove(batch[-1][0])
             count += len(batch)
+            is_full = len(batch) == _BATCH
         return count
 
     async def _settle_the_dead(self) -> None:

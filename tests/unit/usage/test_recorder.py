@@ -1,7 +1,7 @@
 import asyncio
 import random
 import sqlite3
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -13,7 +13,7 @@ from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
 from frontend.observe.metrics import USAGE_UNWRITABLE
-from frontend.usage.ledger import IdempotencyWindow
+from frontend.usage.ledger import IdempotencyWindow, Placed
 from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
@@ -106,6 +106,30 @@ async def test_while_the_database_is_away_charges_wait_and_none_is_lost(
     await asyncio.sleep(0.5)
     mended()
     await _until_written(engine, ["a", "b", "c"])
+
+
+async def test_charges_that_come_during_a_transaction_wait_for_the_next_move(
+    engine: AsyncEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    recorder, sizes = Recorder(engine, tmp_path / "usage", IdempotencyWindow()), list[int]()
+    write = recorder._ledger.write
+
+    async def write_slowly(batch: Sequence[Placed]) -> None:
+        sizes.append(len(batch))
+        await write(batch)
+        if len(sizes) < 5:
+            recorder.charge(event(f"later {len(sizes)}", prepaid=False))
+
+    monkeypatch.setattr(recorder._ledger, "write", write_slowly)
+    for number in range(250):
+        recorder.charge(event(str(number), prepaid=False))
+    await recorder._move()
+    # The charge that came during the first transactions fills the last batch.
+    assert sizes == [100, 100, 52]
+    await recorder._move()
+    assert sizes == [100, 100, 52, 1]
+    await recorder.close()
+    assert len(await _written(engine)) == 254
 
 
 async def test_an_end_while_the_database_is_away_leaves_charges_for_the_next_start(
