@@ -5,7 +5,7 @@ import json
 import os
 import pwd
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,6 +74,18 @@ async def changes(connection: AsyncConnection, audit_filter: AuditFilter, page: 
             query = query.where(column == value)
     rows = await fetch_page(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
     return await asyncio.to_thread(lambda: list(map(_entry, rows)))
+
+
+async def newest(connection: AsyncConnection) -> int:
+    """The id of the newest change; 0 if there is none."""
+    return await connection.scalar(sa.select(sa.func.max(AUDIT.c.id))) or 0
+
+
+async def changes_from(connection: AsyncConnection, first: int, others: Collection[int], most: int) -> list[AuditEntry]:
+    """The changes from id ``first`` on, and those with the ids ``others``; at most ``most``, in order of their ids."""
+    number = AUDIT.c.id
+    query = sa.select(AUDIT).where(number >= min([first, *others]), sa.or_(number >= first, number.in_(others)))
+    return list(map(_entry, await connection.execute(query.order_by(number).limit(most))))
 
 
 def _entry(row: Any) -> AuditEntry:

@@ -107,6 +107,16 @@ class Registry:
         async with self._reader.connect() as connection:
             return await audit.changes(connection, audit_filter, page)
 
+    async def newest_change(self) -> int:
+        """The id of the newest change; 0 if there is none."""
+        async with self._reader.connect() as connection:
+            return await audit.newest(connection)
+
+    async def changes_from(self, first: int, others: Collection[int], most: int) -> list[AuditEntry]:
+        """Changes from id ``first`` on, and those with the ids ``others``, in order; at most ``most``."""
+        async with self._reader.connect() as connection:
+            return await audit.changes_from(connection, first, others, most)
+
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         """The callers by digest of a key. Unknown, expired and revoked keys are left out."""
         columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)

@@ -48,7 +48,7 @@ SECRETS = Table(
     Column("prefix", String(16), nullable=False, unique=True),
     Column("created_at", BigInteger, nullable=False),
     Column("expires_at", BigInteger),
-    # Accurate to two minutes.
+    # Accurate to four minutes.
     Column("last_used_at", BigInteger),
     Index("api_key_secrets_key_id", "key_id"),
     Index("api_key_secrets_created_at", "created_at", "prefix"),
