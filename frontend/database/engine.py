@@ -5,6 +5,7 @@ import time
 from pathlib import Path
 from sqlite3 import Connection as SqliteConnection
 from sqlite3 import Cursor, OperationalError
+from traceback import walk_tb
 from typing import Any
 
 from sqlalchemy import URL, Connection, Dialect, Engine, ExceptionContext, event, make_url
@@ -18,6 +19,7 @@ from frontend.observe.metrics import DATABASE_ERRORS, DATABASE_SECONDS
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
 # The errors of a database that is away, locked or lost during a statement.
 DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
+_LIBRARY = "sqlalchemy"
 _AUTOCOMMIT = "AUTOCOMMIT"
 _BUSY_SECONDS = 5.0
 _RETRY_SECONDS = 0.01
@@ -28,6 +30,12 @@ _FILE, _BEGAN = "quartet_file", "quartet_began"
 
 class DatabaseUrlError(ValueError):
     """The database URL cannot be used. The message says why and has no password."""
+
+
+def is_failure(error: Exception) -> bool:
+    """Whether an error is one of ``DATABASE_FAILURES`` that the database raised. Drivers raise kinds of their own."""
+    below = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
+    return isinstance(error, DATABASE_FAILURES) and any(name.startswith(_LIBRARY) for name in below)
 
 
 def parse_url(url: str) -> URL:

@@ -2,10 +2,10 @@
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
-from sqlalchemy.exc import SQLAlchemyError
 
 from frontend.access.names import MissingError, RegistryError
 from frontend.catalogue.endpoints import operation_of
+from frontend.database.engine import is_failure
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
 from frontend.http.rendering import error_response
 from frontend.observe.logs import log, request_id
@@ -23,6 +23,14 @@ def _from_framework(error: web.HTTPException) -> ApiError:
     return kind(messages.get(error.status, "the request is malformed"), headers=headers)
 
 
+def _unforeseen(error: Exception) -> ApiError:
+    if is_failure(error):
+        log.error("the database failed", extra={"fields": {"details": str(error) or type(error).__name__}})
+        return BadGateway("the database is away for the moment, retry with backoff")
+    log.exception("unforeseen error")
+    return Internal(f"an internal error occurred; request id {request_id.get()}")
+
+
 @web.middleware
 async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Render every error. Details of unexpected ones go only to the log."""
@@ -38,16 +46,12 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         failure = NotFound(str(error), param=error.param)
     except RegistryError as error:
         failure = InvalidRequest(str(error), param=error.param)
-    except SQLAlchemyError as error:
-        log.error("the database failed", extra={"fields": {"details": str(error)}})
-        failure = BadGateway("the database is away for the moment, retry with backoff")
     except Exception as error:
         gone = request.transport is None or request.transport.is_closing()
         if gone and isinstance(error, ConnectionError | TimeoutError):
             # The caller has disconnected, or the server closed the connection: there is nobody to answer.
             raise ConnectionResetError from error
-        log.exception("unforeseen error")
-        failure = Internal(f"an internal error occurred; request id {request_id.get()}")
+        failure = _unforeseen(error)
     if failure.reason:
         current().refused_for = failure.reason
         REFUSALS.labels(operation_of(request.path), failure.reason).inc()

@@ -13,7 +13,7 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages import usage_report
 from frontend.pages.static_files import page_routes
-from frontend.usage.queries import UsageQueries
+from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
@@ -50,9 +50,11 @@ async def account(request: web.Request) -> web.Response:
 
 async def outcomes(request: web.Request) -> web.Response:
     """Outcomes and durations of the requests of the key's organisation, or of the key if it has none, by operation."""
-    scope = usage_report.scope(request, *_owner(request[CALLER]))
-    first, last = (datetime.date.fromisoformat(day) for day in (scope.first, scope.last))
-    if (last - first).days >= _MOST_DAYS:
+    last = usage_report.day(request, "last", datetime.datetime.now(datetime.UTC).date().isoformat())
+    before = datetime.date.fromisoformat(last).toordinal() - _MOST_DAYS
+    first = usage_report.day(request, "first", datetime.date.fromordinal(max(1, before + 1)).isoformat())
+    scope = UsageFilter(first, last, *_owner(request[CALLER]))
+    if datetime.date.fromisoformat(first).toordinal() <= before:
         raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
     summaries = await _queries(request).outcomes(scope)
     rows = [

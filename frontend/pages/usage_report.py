@@ -26,11 +26,14 @@ def _parsed(request: web.Request, name: str, default: str, parse: Callable[[str]
         raise InvalidRequest(f"{name} is not valid", param=name) from None
 
 
+def day(request: web.Request, name: str, default: str) -> str:
+    """A day of the query, as YYYY-MM-DD."""
+    return _parsed(request, name, default, parse_day)
+
+
 def scope(request: web.Request, org: str | None, key_id: str | None) -> UsageFilter:
     """The requested days, by default from the beginning until now."""
-    first = _parsed(request, "first", FIRST_DAY, parse_day)
-    last = _parsed(request, "last", LAST_DAY, parse_day)
-    return UsageFilter(first, last, org, key_id)
+    return UsageFilter(day(request, "first", FIRST_DAY), day(request, "last", LAST_DAY), org, key_id)
 
 
 async def answer(request: web.Request, queries: UsageQueries, org: str | None, key_id: str | None) -> web.Response:

@@ -25,8 +25,12 @@ _TRIES = 2
 _START_SECONDS = 30.0
 
 
+# The share of its time for which a task that is late must have had a processor to be the cause itself.
+_WORKED_SHARE = 0.5
+
+
 class TaskKilledError(Exception):
-    """The task exceeded its time (``reason`` late) or its memory: the input is the cause."""
+    """The task exceeded its processor time (``reason`` late) or its memory: the input is the cause."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(reason)
@@ -44,7 +48,8 @@ def import_once(modules: Sequence[str]) -> None:
 class Offload:
     """``workers`` processes, each replaced after ``tasks`` tasks; ``prepare`` runs once in each.
 
-    A task that takes longer than ``seconds`` is killed with its process. Every process that ends is replaced, and
+    A task that takes longer than ``seconds`` is killed with its process. If the process was kept from working for most
+    of that time, the task is not to blame. Every process that ends is replaced, and
     counted under ``name`` if it ended before its last task. The first task starts the processes.
     """
 
@@ -70,7 +75,8 @@ class Offload:
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Call ``function`` in a process. Its own exceptions pass through.
 
-        Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` if its process died twice.
+        Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` if its process died twice or had
+        no processor.
         A cancellation ends the process too.
         """
         deaths = 0
@@ -108,11 +114,15 @@ class Offload:
             raise BadGateway("a process of this service could not be started, retry with backoff") from None
 
     async def _call(self, process: TaskProcess, task: tuple[Any, ...]) -> tuple[Any, Exception | None]:
+        began = process.cpu_seconds()
         try:
             async with asyncio.timeout(self._seconds):
                 outcome = await asyncio.get_running_loop().run_in_executor(self._threads, process.call, task)
         except TimeoutError:
+            worked = process.cpu_seconds() - began
             process.end("late")
+            if worked < _WORKED_SHARE * self._seconds:
+                raise BadGateway("a process of this service did not answer in time, retry with backoff") from None
             raise TaskKilledError("late") from None
         except asyncio.CancelledError:
             process.end("hung_up")

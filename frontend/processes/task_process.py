@@ -4,6 +4,7 @@ It shares no lock and no pipe with another process, so that its death at any mom
 """
 
 import multiprocessing
+import os
 import pickle
 import resource
 import signal
@@ -15,6 +16,8 @@ from typing import Any
 _MEMORY_BYTES = 4 * 1024**3
 _OPEN_FILES = 64
 _READY = _BEGUN = b""
+# Fields of /proc/PID/stat after the name.
+_USER_TICKS, _SYSTEM_TICKS = 11, 12
 
 
 class ProcessDiedError(Exception):
@@ -44,6 +47,16 @@ class TaskProcess:
     def sentinel(self) -> int:
         """A descriptor that becomes readable when the process ends."""
         return self._process.sentinel
+
+    def cpu_seconds(self) -> float:
+        """Processor seconds that it has used; 0 if it has ended."""
+        try:
+            with open(f"/proc/{self._process.pid}/stat", "rb") as file:
+                # The name of the process comes before these fields, and may have spaces.
+                fields = file.read().rpartition(b")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / os.sysconf("SC_CLK_TCK")
 
     def call(self, task: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
         """Call a function and return its result or its exception. It blocks, so call it in a thread."""

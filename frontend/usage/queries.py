@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
 import sqlalchemy as sa
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access import audit
@@ -134,16 +135,21 @@ class UsageQueries:
         if amount < 1:
             raise RegistryError("a top-up must be more than nothing", "amount")
         row = {"reference": reference or uuid.uuid4().hex, "org": org, "amount": amount}
-        async with self._engine.begin() as connection:
-            # The lock makes simultaneous top-ups wait for each other.
-            await _check_org(connection, org, locks=True)
-            known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
-            same = (await connection.execute(known)).one_or_none()
-            if same is None:
-                await self._add(connection, row)
-            elif tuple(same) != (org, amount):
-                raise RegistryError(f"there is another top-up with the reference {reference}", "reference")
-            return int(await connection.scalar(sa.select(_BALANCE).where(WALLETS.c.org == org)) or 0)
+        another = RegistryError(f"there is another top-up with the reference {reference}", "reference")
+        try:
+            async with self._engine.begin() as connection:
+                # The lock makes simultaneous top-ups of one organisation wait for each other.
+                await _check_org(connection, org, locks=True)
+                known = sa.select(TOPUPS.c.org, TOPUPS.c.amount).where(TOPUPS.c.reference == row["reference"])
+                same = (await connection.execute(known)).one_or_none()
+                if same is None:
+                    await self._add(connection, row)
+                elif tuple(same) != (org, amount):
+                    raise another
+                return int(await connection.scalar(sa.select(_BALANCE).where(WALLETS.c.org == org)) or 0)
+        except IntegrityError:
+            # Another organisation's top-up was committed meanwhile.
+            raise another from None
 
     async def _add(self, connection: AsyncConnection, row: dict[str, Any]) -> None:
         org, amount = row["org"], row["amount"]

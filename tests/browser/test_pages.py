@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 import pytest_asyncio
-from playwright.async_api import Page, expect
+from playwright.async_api import Page, Route, expect
 
 from frontend.access import api_key
 from tests.browser.barriers import barriers
@@ -142,6 +142,23 @@ async def test_the_start_page_says_which_model_is_away(tab: Page, url: str) -> N
     await tab.goto(f"{url}/")
     await expect(row).to_be_visible()
     await expect(tab.get_by_role("columnheader", name="State")).to_have_count(0)
+    await tab.unroute_all()
+
+
+@pytest.mark.parametrize("status", [None, 502])
+@pytest.mark.parametrize(
+    ("path", "place"), [("/", "#state"), ("/playground", "#message"), ("/docs/reference", "#message")]
+)
+async def test_a_page_whose_data_fails_to_load_says_so(
+    tab: Page, url: str, path: str, place: str, status: int | None
+) -> None:
+    async def fail(route: Route) -> None:
+        await (route.abort() if status is None else route.fulfill(status=status, json={"error": {"message": "away"}}))
+
+    for data in ("**/offer.json", "**/openapi.json"):
+        await tab.route(data, fail)
+    await tab.goto(f"{url}{path}")
+    await expect(tab.locator(place)).to_contain_text("Load the page again in a moment.")
     await tab.unroute_all()
 
 

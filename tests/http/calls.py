@@ -1,11 +1,16 @@
 """How tests call the API and the administration."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from sqlalchemy import make_url
 
+from frontend.config.settings import Settings
 from frontend.http.runner import Runner
 from tests.conftest import Client, bearer
 from tests.fakes import FakeTriton
@@ -29,6 +34,15 @@ async def ask(admin: Client, method: str, path: str, status: int = 200, **body: 
     async with admin.request(method, f"/admin/v1{path}", json=sent) as response:
         assert response.status == status, await response.text()
         return await response.json()
+
+
+@contextmanager
+def database_away(settings: Settings) -> Iterator[None]:
+    """Within the block, the file of the database has another name."""
+    path = Path(str(make_url(settings.database).database))
+    aside = path.rename(path.with_name("aside.sqlite3"))
+    yield
+    aside.rename(path)
 
 
 async def status_of(client: Client, path: str, key: str) -> int:

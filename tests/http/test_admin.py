@@ -8,7 +8,7 @@ import pytest
 
 from frontend.config.settings import Settings
 from tests.conftest import KEY, Client, bearer
-from tests.http.calls import ADMIN_KEY, ask, logged, status_of
+from tests.http.calls import ADMIN_KEY, ask, database_away, logged, status_of
 
 _SAYS = {"input": "Hello there.", "voice": "amy"}
 
@@ -33,6 +33,17 @@ async def test_another_key_does_not_administer(admin: Client, key: str) -> None:
         error = (await response.json())["error"]
     assert (response.status, error["type"]) == (401, "invalid_api_key")
     assert error["message"] == "the admin key is missing or invalid"
+
+
+@pytest.mark.parametrize("path", ["keys", "orgs", "orgs/acme/topups", "audit", "usage", "usage?by=key"])
+async def test_while_the_database_is_away_administration_is_502(admin: Client, settings: Settings, path: str) -> None:
+    await ask(admin, "POST", "/orgs", name="acme")
+    with database_away(settings):
+        await ask(admin, "GET", f"/{path}", 502)
+        for method, changed in (("POST", "keys"), ("POST", "orgs"), ("PATCH", "orgs/acme"), ("DELETE", "keys/qk_a")):
+            values = {"name": "zenith"} if method == "POST" else {}
+            await ask(admin, method, f"/{changed}", 502, **values)
+    await ask(admin, "GET", f"/{path}")
 
 
 async def test_the_admin_key_does_nothing_else(admin: Client) -> None:

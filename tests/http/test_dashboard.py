@@ -23,7 +23,7 @@ from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton, add_key
-from tests.http.calls import EMBED, EMBEDDED, refusal, status_of
+from tests.http.calls import EMBED, EMBEDDED, database_away, refusal, status_of
 from tests.raw import connection
 from tests.samples import Change, total
 from tests.unit.usage.conftest import write
@@ -167,9 +167,29 @@ async def test_only_requests_of_keys_for_work_are_counted(client: Client, mobile
     assert await _outcomes(client) == {}
 
 
-@pytest.mark.parametrize("days", ["", "first=2025-01-01&last=2026-01-02"])
+@pytest.mark.parametrize("days", ["first=2025-01-01&last=2026-01-02", "first=2020-01-01"])
 async def test_more_days_than_a_year_has_are_refused(client: Client, days: str) -> None:
     assert await refusal(await client.get(f"/dashboard/data/outcomes?{days}")) == (400, "first")
+
+
+@pytest.mark.parametrize("path", ["account", "usage", "usage?by=key&format=csv", "outcomes"])
+async def test_while_the_database_is_away_the_dashboard_is_502(
+    client: Client, settings: Settings, caplog: pytest.LogCaptureFixture, path: str
+) -> None:
+    await _ask(client, path.replace("&format=csv", ""), ORG_KEY)
+    with database_away(settings):
+        answer = await client.get(f"/dashboard/data/{path}", headers=bearer(ORG_KEY))
+        assert (answer.status, answer.headers["Retry-After"]) == (502, "1")
+    assert "Traceback" not in caplog.text
+    await _ask(client, path.replace("&format=csv", ""), ORG_KEY)
+
+
+@pytest.mark.parametrize("days", ["", "first=&last=", "last=9999-12-31", "last=0001-01-02"])
+async def test_outcomes_without_days_are_those_of_a_year(client: Client, days: str) -> None:
+    await client.post(EMBED, json={"input": "a"})
+    await client.app[OUTCOMES]._write_all()
+    data = (await _ask(client, f"outcomes?{days}"))["data"]
+    assert [row["operation"] for row in data] == ([] if days.startswith("last") else ["embeddings"])
 
 
 async def test_the_account_has_the_daily_spending_of_its_wallet(client: Client, settings: Settings) -> None:

@@ -1,6 +1,8 @@
 """What callers notice of processes that die and of threads that are all busy."""
 
 import asyncio
+import os
+import signal
 import threading
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -8,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.app_keys import DISPATCHER, TEXT, THREADS
+from frontend.app_keys import AUDIO, DISPATCHER, TEXT, THREADS
 from frontend.dispatch.context import RequestContext
 from frontend.http.json import INLINE_BYTES
 from tests.conftest import Client
@@ -49,6 +51,21 @@ async def test_a_request_that_kills_two_processes_is_502_with_retry_after(
     monkeypatch.setattr(function, die)
     response = await asks(client)
     assert (response.status, response.headers["Retry-After"]) == (502, "1")
+
+
+@pytest.mark.parametrize("asks", [_audio, _speech, _json])
+async def test_a_process_that_is_stopped_is_502_with_retry_after(
+    client: Client, monkeypatch: pytest.MonkeyPatch, asks: _Asks
+) -> None:
+    assert (await asks(client)).status == 200
+    for key in (TEXT, AUDIO):
+        monkeypatch.setattr(client.app[key]._workers, "_seconds", 1.0)
+        pool: Any = client.app[key]._workers
+        for process in pool._free._queue:
+            os.kill(process._process.pid, signal.SIGSTOP)
+    response = await asks(client)
+    assert (response.status, response.headers["Retry-After"]) == (502, "1")
+    assert (await asks(client)).status == 200
 
 
 @pytest.fixture

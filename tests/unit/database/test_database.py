@@ -1,4 +1,5 @@
 import asyncio
+import socket
 import sqlite3
 from collections.abc import Callable
 from contextlib import closing
@@ -16,7 +17,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.paging import EVERYTHING
 from frontend.database import migrate as module
-from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, open_engine, reading
+from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, is_failure, open_engine, reading
 from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
 from frontend.usage.queries import UsageQueries
@@ -37,6 +38,36 @@ def test_all_schemes_of_postgres_are_accepted(scheme: str) -> None:
 
 def test_the_ssl_mode_of_libpq_is_translated() -> None:
     assert dict(open_engine("postgresql://a:b@host/name?sslmode=require").url.query) == {"ssl": "require"}
+
+
+async def _failure_of(url: str) -> Exception:
+    engine = open_engine(url)
+    try:
+        async with engine.connect() as connection:
+            await connection.execute(text("SELECT 1"))
+    except Exception as error:
+        return error
+    finally:
+        await engine.dispose()
+    raise AssertionError("it answers")
+
+
+async def test_a_failure_of_the_database_is_told_from_others_of_its_kind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("frontend.database.engine._POSTGRES_SECONDS", 0.2)
+    with socket.socket() as silent, socket.socket() as closed:
+        for each in (silent, closed):
+            each.bind(("127.0.0.1", 0))
+        silent.listen()
+        ports = [each.getsockname()[1] for each in (silent, closed)]
+        failures = [await _failure_of(f"postgresql://a:b@127.0.0.1:{port}/name") for port in ports]
+    assert [isinstance(failure, TimeoutError | ConnectionRefusedError) for failure in failures] == [True, True]
+    (tmp_path / "folder").mkdir()
+    failures.append(await _failure_of(f"sqlite:///{tmp_path}/folder"))
+    assert all(map(is_failure, failures))
+    for other in (OSError("a disk"), TimeoutError(), ValueError()):
+        assert not is_failure(other)
 
 
 async def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:

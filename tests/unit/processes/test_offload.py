@@ -26,6 +26,11 @@ def _pid_after(seconds: float) -> int:
     return os.getpid()
 
 
+def _work() -> None:
+    while True:
+        pass
+
+
 def _write(path: str) -> None:
     with open(path, "w") as file:
         file.write("x")
@@ -53,8 +58,12 @@ async def pool() -> AsyncIterator[Offload]:
 
 @pytest.mark.parametrize(
     ("task", "reason", "deaths", "error"),
-    [((time.sleep, 60), "late", 1, TaskKilledError), ((die,), "died", 2, BadGateway)],
-    ids=["late", "died"],
+    [
+        ((_work,), "late", 1, TaskKilledError),
+        ((time.sleep, 60), "late", 1, BadGateway),
+        ((die,), "died", 2, BadGateway),
+    ],
+    ids=["late", "stalled", "died"],
 )
 async def test_a_process_that_ends_with_its_task_is_counted_and_replaced(
     task: tuple[Any, ...], reason: str, deaths: int, error: type[Exception]

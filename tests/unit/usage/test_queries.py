@@ -13,7 +13,7 @@ from frontend.access.audit import ADMIN_KEY, Actor, AuditFilter
 from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
-from frontend.database.tables import SECRETS, USAGE_EVENTS
+from frontend.database.tables import SECRETS, TOPUPS, USAGE_EVENTS, WALLETS
 from frontend.usage import queries as module
 from frontend.usage.queries import UsageFilter, UsageQueries, UsageTotal
 from frontend.usage.wallets import Wallets
@@ -42,6 +42,20 @@ async def test_a_reference_names_one_top_up(queries: UsageQueries, org: str, amo
     await queries.top_up("acme", 100, "one")
     with pytest.raises(RegistryError, match="one"):
         await queries.top_up(org, amount, "one")
+
+
+async def test_a_reference_that_another_organisation_takes_meanwhile_is_refused(
+    engine: AsyncEngine, queries: UsageQueries
+) -> None:
+    async with engine.begin() as other:
+        await other.execute(sa.insert(WALLETS).values(org="zenith", balance=7))
+        row = {"reference": "one", "org": "zenith", "amount": 7, "at": 0}
+        await other.execute(sa.insert(TOPUPS).values(**row))
+        topping_up = asyncio.create_task(queries.top_up("acme", 7, "one"))
+        await asyncio.sleep(0.3)
+    with pytest.raises(RegistryError, match="reference one"):
+        await topping_up
+    assert await queries.balances() == {"zenith": 7}
 
 
 @pytest.mark.parametrize(("org", "amount"), [("nobody", 100), ("acme", 0), ("acme", -5)])

@@ -44,7 +44,7 @@ function refusalRows({ components: { responses } }, operations) {
 
 async function start() {
   signIn();
-  const api = await fetch("/openapi.json").then((answer) => answer.json()).catch(() => null);
+  const api = await fetch("/openapi.json").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
   if (!api) {
     byId("message").textContent = "The server does not answer. Load the page again in a moment.";
     return;

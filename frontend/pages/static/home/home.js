@@ -57,7 +57,11 @@ async function refresh() {
 }
 
 async function start() {
-  const here = await offer();
+  const here = await offer().catch(() => null);
+  if (!here) {
+    byId("state").textContent = "What is served here cannot be read. Load the page again in a moment.";
+    return;
+  }
   const base = `${location.origin}/v1`;
   byId("base").append(make("code", {}, base), copyButton(() => base, "the base URL"));
   byId("models").append(...here.models.map((model) => modelRow(model, here.exports)));

@@ -10,8 +10,11 @@ export const OPERATIONS = {
 };
 const UNITS = { minute: "a minute", million_characters: "a million characters", million_tokens: "a million tokens" };
 
+// Throws if it cannot be read.
 export async function offer() {
-  return (await fetch("/offer.json")).json();
+  const answer = await fetch("/offer.json");
+  if (!answer.ok) throw new Error(answer.status);
+  return answer.json();
 }
 
 export const language = (code) => new Intl.DisplayNames("en", { type: "language" }).of(code);
