@@ -4,6 +4,7 @@ import asyncio
 import copy
 import time
 import uuid
+from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ from frontend.database.tables import (
     USAGE_EVENTS,
     WALLETS,
 )
+from frontend.errors import RateLimited
 from frontend.usage.wallets import lock, set_free
 
 _DAY = 86_400
@@ -45,6 +47,8 @@ _PRUNED_AT_ONCE = 5_000
 _MOST_IN_A_WALLET = 10**15
 # Most reports in parallel. A report may take long, and charges and wallets need connections meanwhile.
 _REPORTS_AT_ONCE = 2
+# Most reports of one asker that wait, and the seconds after which another may be asked for.
+_MOST_WAITING, _RETRY_AFTER = 8, "1"
 # The columns to group consumption by.
 GROUPS = ("day", "operation", "model", "key", "org")
 _COLUMNS = {name: USAGE_DAYS.c["key_id" if name == "key" else name] for name in GROUPS}
@@ -107,6 +111,8 @@ class UsageQueries:
         self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
         self._reports, self._asker = asyncio.Semaphore(_REPORTS_AT_ONCE), ""
         self._asker_locks = WeakValueDictionary[str, asyncio.Lock]()
+        # Reports in progress, with those that wait.
+        self._asked = Counter[str]()
 
     def acting(self, actor: Actor) -> "UsageQueries":
         """A copy that writes ``actor`` to the audit log."""
@@ -122,10 +128,24 @@ class UsageQueries:
 
     @asynccontextmanager
     async def _report(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for a report. An asker gets one at a time, so that many reports delay no other asker."""
-        lock = self._asker_locks.setdefault(self._asker, asyncio.Lock())
-        async with lock, self._reports, self._reader.connect() as connection:
-            yield connection
+        """A connection for a report. An asker gets one at a time, so that many reports delay no other asker.
+
+        Raises ``RateLimited`` if too many reports of the asker wait.
+        """
+        asker = self._asker
+        # One of them does not wait.
+        if self._asked[asker] > _MOST_WAITING:
+            message = f"more than {_MOST_WAITING} reports of this key wait: ask again when one is answered"
+            raise RateLimited(message, headers={"Retry-After": _RETRY_AFTER})
+        self._asked[asker] += 1
+        try:
+            lock = self._asker_locks.setdefault(asker, asyncio.Lock())
+            async with lock, self._reports, self._reader.connect() as connection:
+                yield connection
+        finally:
+            self._asked[asker] -= 1
+            if not self._asked[asker]:
+                del self._asked[asker]
 
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, made at the first top-up; return the balance in micro-CHF.

@@ -172,6 +172,14 @@ async def test_more_days_than_a_year_has_are_refused(client: Client, days: str) 
     assert await refusal(await client.get(f"/dashboard/data/outcomes?{days}")) == (400, "first")
 
 
+async def test_sixty_reports_of_a_key_at_once_are_bounded(client: Client) -> None:
+    answers = await asyncio.gather(*(client.get("/dashboard/data/usage", headers=bearer(KEY)) for _ in range(60)))
+    assert {answer.status for answer in answers} == {200, 429}
+    assert sum(answer.status == 200 for answer in answers) >= 9
+    (refused, *_) = (answer for answer in answers if answer.status == 429)
+    assert (refused.headers["Retry-After"], (await refused.json())["error"]["type"]) == ("1", "rate_limit_exceeded")
+
+
 @pytest.mark.parametrize("path", ["account", "usage", "usage?by=key&format=csv", "outcomes"])
 async def test_while_the_database_is_away_the_dashboard_is_502(
     client: Client, settings: Settings, caplog: pytest.LogCaptureFixture, path: str

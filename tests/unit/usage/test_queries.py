@@ -14,6 +14,7 @@ from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
 from frontend.database.tables import SECRETS, TOPUPS, USAGE_EVENTS, WALLETS
+from frontend.errors import RateLimited
 from frontend.usage import queries as module
 from frontend.usage.queries import UsageFilter, UsageQueries, UsageTotal
 from frontend.usage.wallets import Wallets
@@ -187,6 +188,18 @@ async def test_two_reports_run_at_once_but_one_for_each_asker(
     assert len(begun) == at_once
     goes_on.set()
     assert len(await asyncio.gather(*reports)) == len(begun) == len(askers)
+
+
+async def test_more_than_eight_waiting_reports_of_an_asker_are_refused(queries: UsageQueries) -> None:
+    async def ask(asker: str) -> list[UsageTotal] | str:
+        try:
+            return await queries.asked_by(asker).usage(UsageFilter(*_EVER), ["day"])
+        except RateLimited as error:
+            return error.headers["Retry-After"]
+
+    several = await asyncio.gather(*(ask("a") for _ in range(12)), *(ask("b") for _ in range(2)))
+    assert several == [[]] * 9 + ["1"] * 3 + [[]] * 2
+    assert (await ask("a"), queries._asked) == ([], {})
 
 
 async def test_an_organisation_sees_only_its_own_key_names(engine: AsyncEngine, queries: UsageQueries) -> None:
