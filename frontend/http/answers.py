@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
+from http import HTTPStatus
 from typing import Protocol
 
 from aiohttp import web
@@ -10,6 +11,7 @@ from aiohttp.helpers import must_be_empty_body
 
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
+from frontend.errors import ApiError
 from frontend.http.connection import break_off, has_disconnected
 from frontend.http.memory import MemoryReservation
 from frontend.observe.logs import log
@@ -88,34 +90,40 @@ async def deliver(
     return answer
 
 
-async def deliver_prepaid(
+async def deliver_while_made(
     request: web.Request, head: Mapping[str, str], first: bytes, rest: AsyncGenerator[bytes, None], bill: Charges
 ) -> web.StreamResponse:
     """Send an answer that is made while the caller reads: its ``first`` piece, then those of ``rest``.
 
-    The charge is on disk before the first byte, since nobody can say how much of the sound the caller hears. The caller
-    has as long to read as for a whole answer; the request's deadline waits meanwhile. If the server fails, it aborts
-    the connection, and a retry with the same request id is not charged again.
+    The charge is on disk before the end goes out. A caller that leaves or reads too slowly pays for all, since nobody
+    can say how much of the sound it heard, and so does one whose request turns out to be wrong. The caller has as long
+    to read as for a whole answer; the request's deadline waits meanwhile. If the server fails, it charges nothing and
+    aborts the connection.
     """
     answer, context, sender = web.StreamResponse(headers=head), request[CONTEXT], _Sender(request)
     request[CHARGED] = answer
     async with aclosing(rest):
         if has_disconnected(request):
             raise ConnectionResetError("the caller has hung up")
-        bill.charge()
         with current().tracer.span("answer"):
             try:
                 await answer.prepare(request)
                 context.extend(await sender.send(answer, first))
                 async for piece in rest:
                     context.extend(await sender.send(answer, piece))
+                if has_disconnected(request):
+                    raise ConnectionResetError("the caller has hung up")
+                bill.charge()
                 await answer.write_eof()
             except BaseException as error:
-                # These two mean that the caller has left, or reads too slowly.
-                failed = isinstance(error, Exception) and not isinstance(error, ConnectionError | TimeoutError)
+                left = has_disconnected(request) or sender.is_late
+                failed = isinstance(error, Exception) and not left
                 if failed:
                     log.warning("an answer was broken off", extra={"fields": {"details": str(error)}})
                 break_off(request, failed=failed)
+                is_wrong = isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR
+                if sender.begun and (left or is_wrong):
+                    bill.charge()
                 raise
     return answer
 
@@ -126,16 +134,22 @@ class _Sender:
     def __init__(self, request: web.Request) -> None:
         settings = request.app[SETTINGS]
         self._request, self._rate, self._left = request, settings.min_answer_rate, settings.write_seconds
+        # Whether a piece has gone out, and whether the caller was too slow for one.
+        self.begun = self.is_late = False
 
     async def send(self, answer: web.StreamResponse, piece: bytes) -> float:
         """Send a piece, and return the seconds that it took. Raises ``TimeoutError`` if the caller is too slow."""
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._left += len(piece) / self._rate
-        async with asyncio.timeout(self._left):
-            for start in range(0, len(piece), _PIECE):
-                await answer.write(piece[start : start + _PIECE])
-                await self._request.writer.drain()
+        try:
+            async with asyncio.timeout(self._left) as patience:
+                for start in range(0, len(piece), _PIECE):
+                    await answer.write(piece[start : start + _PIECE])
+                    self.begun = True
+                    await self._request.writer.drain()
+        finally:
+            self.is_late = patience.expired()
         seconds = loop.time() - began
         self._left -= seconds
         return seconds

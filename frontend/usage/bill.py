@@ -95,15 +95,14 @@ class Bill:
         # The quantity at reservation is the same for repeats of a request.
         self._quantity_at_reservation = self._quantity = quantity
         current().model, current().quantity = model, quantity
-        self._reserved, self._reservation = price.amount(quantity), ""
+        # Micro-CHF, and the ids of the reservations.
+        self._reserved, self._reservations = price.amount(quantity), list[str]()
         self._open = False
         self.charged = False
 
     async def __aenter__(self) -> "Bill":
         """Reserve. Raises ``InsufficientQuota``, or ``BadGateway`` if the database does not answer in time."""
-        if self._payer is not None:
-            wallets, deadline = self._billing.recorder.wallets, self._billing.context.deadline
-            self._reservation = await wallets.reserve(self._payer, self._reserved, deadline)
+        await self._reserve(self._reserved, self._billing.context.deadline)
         self._open = True
         return self
 
@@ -111,10 +110,32 @@ class Bill:
         if kind is not None:
             self.release()
 
+    async def _reserve(self, amount: int, deadline: float) -> None:
+        if self._payer is not None:
+            self._reservations.append(await self._billing.recorder.wallets.reserve(self._payer, amount, deadline))
+
+    async def extend(self, quantity: int, deadline: float) -> None:
+        """Reserve for a larger quantity by ``deadline``, as work goes on. Raises as entering the bill does."""
+        amount = self._price.amount(quantity)
+        if self._open and amount > self._reserved:
+            await self._reserve(amount - self._reserved, deadline)
+            self._reserved = amount
+            if self._payer is not None and self._has_ended():
+                # It was charged or released meanwhile.
+                self._release(self._reservations.pop())
+
+    def _has_ended(self) -> bool:
+        return not self._open
+
+    def _release(self, *reservations: str) -> None:
+        for reservation in filter(None, reservations):
+            assert self._payer is not None
+            self._billing.recorder.wallets.release(self._payer, reservation)
+
     def release(self) -> None:
-        """Release the reservation, unless the bill was charged."""
-        if self._open and self._payer is not None and self._reservation:
-            self._billing.recorder.wallets.release(self._payer, self._reservation)
+        """Release the reservations, unless the bill was charged."""
+        if self._open:
+            self._release(*self._reservations)
         self._open = False
 
     def waive(self) -> None:
@@ -145,7 +166,7 @@ class Bill:
             amount=price.amount(self._quantity),
             prepaid=caller.prepaid,
             at=int(time.time()),
-            reservation=self._reservation,
+            reservation=",".join(filter(None, self._reservations)),
         )
         billing.recorder.charge(event)
         self._open, self.charged = False, True

@@ -72,7 +72,9 @@ class Ledger:
             new, more = await self._charge(connection, events)
             await self._add_days(connection, new)
             await self._add_days(connection, more, requests=0)
-            reserved = RESERVATIONS.c.id.in_([event.reservation for event in events if event.reservation])
+            reserved = RESERVATIONS.c.id.in_(
+                [name for event in events for name in event.reservation.split(",") if name]
+            )
             await settle(connection, reserved, _costs(new + more))
             await self._set_written(connection, max([written, *(place for place, _ in placed)]))
         for event in new + more:

@@ -77,6 +77,39 @@ async def test_without_money_the_session_ends_with_an_error(client: Client, book
     assert await books.balance("acme") == TWO_SECONDS - 1
 
 
+async def test_a_balance_that_covers_an_item_is_enough_for_it(client: Client, books: UsageQueries) -> None:
+    await books.top_up("acme", 460, None)
+    async with live(client, headers=bearer(ORG_KEY)) as session:
+        await session.configure(**BY_CLIENT)
+        for part in (1.0, 1.0, 1.0, 1.0, 0.6):
+            await session.say(pcm(lasting(part)))
+            await asyncio.sleep(0.05)
+        await session.send("input_audio_buffer.commit")
+        assert (await session.until(f"{TRANSCRIBED}.completed"))[-1]["usage"]["seconds"] == 4.6
+        # The next one has no money, and ends with the first words that would cost some.
+        await session.say(pcm(lasting(2.0)))
+        (*_, told) = await session.until("error")
+        assert told["error"]["type"] == "insufficient_quota"
+    await client.close()
+    assert await books.balance("acme") == 0
+
+
+async def test_an_item_that_outgrows_the_balance_ends_and_its_words_are_charged(
+    client: Client, settings: Settings, books: UsageQueries
+) -> None:
+    await books.top_up("acme", 650, None)
+    async with live(client, headers=bearer(ORG_KEY)) as session:
+        await session.configure(**BY_CLIENT)
+        for _ in range(9):
+            await session.say(pcm(lasting(1.0)))
+            await asyncio.sleep(0.05)
+        (*_, told) = await session.until("error")
+        assert told["error"]["type"] == "insufficient_quota"
+    (row,) = await charges(client, settings)
+    assert 1000 <= row["quantity"] <= 6500
+    assert await books.balance("acme") == 650 - row["amount"]
+
+
 async def read_words(session: Live) -> None:
     """Speak for three seconds, and read the first words."""
     await session.configure(**BY_CLIENT)

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import contextlib
 import io
 import json
 import logging
@@ -19,11 +20,12 @@ from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from tests.charges import charges
-from tests.conftest import KEY, Client
+from frontend.usage.queries import UsageQueries
+from tests.charges import ORG_KEY, charges
+from tests.conftest import KEY, Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import APART, SPEAK, logged, refusal, runner_of, speak_long
+from tests.http.calls import APART, LONG, SPEAK, logged, refusal, runner_of, speak_long
 from tests.raw import connection, post
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -147,6 +149,42 @@ async def test_a_failure_after_the_first_sound_aborts_the_connection_and_is_ours
         await answer.read()
     await until(lambda: logged(caplog))
     assert [line["status"] for line in logged(caplog)] == [502]
+
+
+@APART
+@_ON
+@pytest.mark.parametrize("retries", [False, True])
+async def test_speech_that_the_server_breaks_off_is_free(
+    client: Client, settings: Settings, books: UsageQueries, triton: FakeTriton, retries: bool
+) -> None:
+    await books.top_up("acme", 1_000, None)
+    headers = bearer(ORG_KEY) | {"X-Request-Id": "one"}
+
+    async def wait() -> None:
+        if len(triton.calls) == 3:
+            raise BadGateway("gone")
+
+    triton.wait = wait
+    body = {**_BODY, "input": _TEXT}
+    for _ in range(1 + retries):
+        answer = await client.post(SPEAK, json=body, headers=headers)
+        with contextlib.suppress(aiohttp.ClientError):
+            await answer.read()
+    rows = await charges(client, settings)
+    assert [row["quantity"] for row in rows] == [len(_TEXT)] * retries
+    assert await books.balance("acme") == 1_000 - 5 * len(_TEXT) * retries
+
+
+@APART
+@pytest.mark.settings(**SETTINGS, max_speech_seconds=70.0)
+async def test_a_text_that_turns_out_too_long_after_the_first_sound_is_paid(
+    client: Client, settings: Settings, triton: FakeTriton
+) -> None:
+    triton.spoil = lambda arrays: {"output": LONG} if len(triton.calls) > 2 else arrays
+    answer = await _post(client, stream_format="audio")
+    with pytest.raises(aiohttp.ClientError):
+        await answer.read()
+    assert [row["quantity"] for row in await charges(client, settings)] == [len(_TEXT)]
 
 
 async def test_a_reader_who_waits_holds_no_slot_and_little_memory(client: Client, triton: FakeTriton) -> None:

@@ -121,6 +121,10 @@ class LivePipeline:
         billing = Billing(self.recorder, self.settings.prices, caller, self._context(context), lambda: key)
         return await billing.reserve(item.config.model, milliseconds(samples)).__aenter__()
 
+    async def extend(self, bill: Bill, context: RequestContext, samples: int) -> None:
+        """Reserve for an item that has grown to ``samples``. Raises ``InsufficientQuota`` and ``BadGateway``."""
+        await bill.extend(milliseconds(samples), self._context(context).deadline)
+
     def _context(self, context: RequestContext) -> RequestContext:
         """The context of one call of a session."""
         own = replace(context)

@@ -24,6 +24,8 @@ _STEP = SAMPLE_RATE // 4
 _FIRST = SAMPLE_RATE
 # Samples without speech after which a pass may begin early, since the item is about to end.
 _PAUSE = SAMPLE_RATE // 4
+# Samples by which the reservation of an open item grows.
+_RESERVED = 5 * SAMPLE_RATE
 # Most samples of committed items that wait. Beyond, the session reads no more.
 _MOST_WAITING = 60 * SAMPLE_RATE
 # Errors that end a session.
@@ -152,12 +154,12 @@ class Transcriber:
     async def _listen(self, item: Item) -> None:
         """A pass over the open item. New words are sent if the pass before heard them too, or a pause follows them."""
         try:
-            await self._reserve(
-                item, round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE)
-            )
+            await self._reserve_ahead(item)
             stretch = self._history.recent(item)
             item.tried = stretch.end
             words = await self._hear_open(item, stretch)
+            # It may have grown before the pass began.
+            await self._reserve(item, min(stretch.end, item.samples))
         except _FATAL:
             raise
         except ApiError:
@@ -216,11 +218,22 @@ class Transcriber:
             return
         await self._wire.send(events.completed(item, charged))
 
+    async def _reserve_ahead(self, item: Item) -> None:
+        """Reserve for some more audio than an open item has, so that few passes reserve; or for what it has."""
+        window = round(self._pipeline.transcription.window_seconds(item.config.model) * SAMPLE_RATE)
+        try:
+            await self._reserve(item, min(window, -(-item.samples // _RESERVED) * _RESERVED))
+        except InsufficientQuota:
+            await self._reserve(item, item.samples)
+
     async def _reserve(self, item: Item, samples: int) -> None:
-        if item.bill is None:
-            item.bill = await self._pipeline.reserve(item, self._key, self._context, samples)
-            if item.left:
-                item.bill.release()
+        """Reserve for this much of an item, unless that is done."""
+        if item.bill is not None:
+            await self._pipeline.extend(item.bill, self._context, samples)
+            return
+        item.bill = await self._pipeline.reserve(item, self._key, self._context, samples)
+        if item.left:
+            item.bill.release()
 
     def _charge(self, item: Item, samples: int) -> int:
         """Charge an item, and return the milliseconds."""

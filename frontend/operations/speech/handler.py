@@ -7,7 +7,7 @@ from frontend.catalogue.extensions import VOICE_LIST
 from frontend.catalogue.models import Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import NotFound
-from frontend.http.answers import deliver, deliver_prepaid
+from frontend.http.answers import deliver, deliver_while_made
 from frontend.http.json import Converts
 from frontend.http.rendering import EVENTS, json_response
 from frontend.operations.speech import protocol
@@ -26,7 +26,7 @@ async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest])
     head = EVENTS if parsed.stream_format == protocol.EVENTS else kind
     if rest is None:
         return await deliver(request, head, audio, bill)
-    return await deliver_prepaid(request, head, audio, rest, bill)
+    return await deliver_while_made(request, head, audio, rest, bill)
 
 
 async def speak(request: web.Request) -> web.StreamResponse:

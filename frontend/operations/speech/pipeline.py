@@ -193,7 +193,7 @@ class SpeechPipeline:
             finally:
                 await cancel_all([first, second])
                 if begun:
-                    # The first sound was charged, and with it all phonemes.
+                    # Who hears the first sound pays for all phonemes.
                     timer.paid()
             async for spoken in others:
                 yield spoken

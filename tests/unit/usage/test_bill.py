@@ -35,7 +35,8 @@ class PurseRecorder:
 
     def charge(self, event: UsageEvent) -> None:
         self.charges.append(event)
-        self.free += self.reserved.pop(event.reservation, event.amount) - event.amount
+        ended = [self.reserved.pop(name) for name in event.reservation.split(",") if name]
+        self.free += sum(ended or [event.amount]) - event.amount
 
 
 @pytest.fixture
@@ -60,6 +61,36 @@ async def test_money_is_reserved_until_the_end_of_the_request(recorder: PurseRec
             free.append(recorder.free)
         free.append(recorder.free)
     assert (free, recorder.free, recorder.charges) == ([70, 70], 100, [])
+
+
+async def test_a_reservation_grows_with_its_work_and_ends_with_it(recorder: PurseRecorder, billing: Billing) -> None:
+    with billing:
+        async with billing.reserve("chat", 30) as bill:
+            for quantity in (20, 50, 40, 70):
+                await bill.extend(quantity, 0.0)
+            with pytest.raises(InsufficientQuota):
+                await bill.extend(101, 0.0)
+            assert (recorder.free, list(recorder.reserved.values())) == (30, [30, 20, 20])
+        bill.settle(60)
+        bill.charge()
+    assert (recorder.free, recorder.reserved) == (40, {})
+
+
+async def test_a_bill_that_ends_while_its_reservation_grows_keeps_nothing(
+    recorder: PurseRecorder, billing: Billing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with billing:
+        async with billing.reserve("chat", 30) as bill:
+            reserve = recorder.reserve
+
+            async def meanwhile(org: str, amount: int, deadline: float) -> str:
+                bill.release()
+                return await reserve(org, amount, deadline)
+
+            monkeypatch.setattr(recorder, "reserve", meanwhile)
+            await bill.extend(50, 0.0)
+            await bill.extend(60, 0.0)
+    assert (recorder.free, recorder.reserved) == (100, {})
 
 
 async def test_failed_work_releases_its_money_at_once(recorder: PurseRecorder, billing: Billing) -> None:

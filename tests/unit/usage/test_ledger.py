@@ -120,6 +120,13 @@ async def test_a_charge_ends_its_reservation(engine: AsyncEngine, queries: Usage
     assert (await reserved(engine), await queries.balance("acme")) == ([], 70)
 
 
+async def test_a_charge_ends_all_its_reservations(engine: AsyncEngine, queries: UsageQueries, reservation: str) -> None:
+    loop = asyncio.get_running_loop()
+    more = await Wallets(engine, "holder").reserve("acme", 10, loop.time() + 5)
+    await _ledger(engine).write(_placed(event("a", 25, f"{reservation},{more}")))
+    assert (await reserved(engine), await queries.balance("acme")) == ([], 75)
+
+
 async def test_a_repeat_costs_nothing_and_ends_its_reservation(
     engine: AsyncEngine, queries: UsageQueries, reservation: str
 ) -> None:
