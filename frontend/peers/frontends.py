@@ -47,6 +47,8 @@ return living
 _LEASE_SECONDS = 10.0
 # Without Redis, frontends stagger their reloads by up to this many seconds.
 _STAGGER_SECONDS = 2.0
+# While Redis is away, they go one after the other, with these seconds for each.
+_TURN_SECONDS = 5.0
 
 # The content of a heartbeat: the work of an execution by model in use (not for bulk); 0 if it was not measured.
 Snapshot = Mapping[str, float]
@@ -136,6 +138,12 @@ class SharedFrontends:
         """The number of frontends at the last heartbeat, at least 1."""
         return max(1, len(self._snapshots))
 
+    @property
+    def _place(self) -> float:
+        """This frontend's place among those of the last heartbeat; a random one if it had none."""
+        names = sorted(self._snapshots)
+        return names.index(self.name) if self.name in names else random.random()
+
     def share_of(self, model: str) -> Share:
         """This frontend's share of a model at the last heartbeat."""
         names = sorted(self._snapshots)
@@ -154,12 +162,14 @@ class SharedFrontends:
 
     @asynccontextmanager
     async def lock(self, name: str) -> AsyncIterator[bool]:
-        """Yield whether this frontend has the lock. While Redis is away, it is always True."""
+        """Yield whether this frontend has the lock. While Redis is away, wait for one's turn and yield True."""
         lock = self.redis.lock(f"{_LOCK}:{name}", timeout=_LEASE_SECONDS)
         try:
             with redis_call("locks"):
                 has_lock = bool(await lock.acquire(blocking=False))
         except REDIS_AWAY:
+            # One that comes later finds the work of another done.
+            await asyncio.sleep(_TURN_SECONDS * self._place)
             yield True
             return
         if not has_lock:

@@ -91,7 +91,6 @@ class Offload:
                     break
                 continue
             if isinstance(error, MemoryError):
-                WORKERS_KILLED.labels(self._name, "memory").inc()
                 raise TaskKilledError("memory") from None
             if error is not None:
                 raise error
@@ -130,7 +129,10 @@ class Offload:
         except BaseException:
             process.end("died")
             raise
-        if process.tasks < self._tasks:
+        if isinstance(outcome[1], MemoryError):
+            # What is left of its memory may be too little for others.
+            process.end("memory")
+        elif process.tasks < self._tasks:
             self._free.put_nowait(process)
         else:
             process.end(None)

@@ -55,15 +55,30 @@ async def test_the_lock_of_a_killed_holder_expires(
                 pass
 
 
-async def test_without_redis_every_frontend_gets_the_lock(
-    pair: tuple[SharedFrontends, SharedFrontends], redis_server: RedisServer
+@pytest.mark.parametrize("met", [True, False], ids=["they had met", "they had not"])
+async def test_without_redis_every_frontend_gets_the_lock_one_after_the_other(
+    pair: tuple[SharedFrontends, SharedFrontends],
+    redis_server: RedisServer,
+    monkeypatch: pytest.MonkeyPatch,
+    met: bool,
 ) -> None:
+    monkeypatch.setattr(module, "_TURN_SECONDS", 0.5)
+    monkeypatch.setattr("random.random", iter((0.0, 0.9)).__next__)
+    for frontend in [*pair, *pair] if met else []:
+        await frontend.beat()
     redis_server.kill()
+    loop, times = asyncio.get_running_loop(), list[float]()
+
+    async def take(frontend: SharedFrontends) -> None:
+        async with frontend.lock("whisper") as mine:
+            assert mine
+            times.append(loop.time())
+
     try:
-        async with pair[0].lock("whisper") as mine, pair[1].lock("whisper") as others:
-            assert (mine, others) == (True, True)
+        await asyncio.gather(*map(take, pair))
     finally:
         redis_server.start()
+    assert 0.3 < times[1] - times[0] < 0.8
 
 
 async def test_frontends_without_redis_get_the_lock_and_several_wait_before(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -142,8 +142,12 @@ async def test_a_pool_whose_processes_cannot_start_does_not_work(monkeypatch: py
 
 async def test_the_memory_of_a_process_is_limited(pool: Offload) -> None:
     assert await pool.run(_allocate, 2**20) == 2**20
+    killed, pid = Change("quartet_workers_killed_total", pool="tested", reason="memory"), await pool.run(os.getpid)
     with pytest.raises(TaskKilledError, match="^memory$"):
         await pool.run(_allocate, 5 * 2**30)
+    # It counts processes that end, and not tasks.
+    assert await pool.run(os.getpid) != pid
+    await until(lambda: killed.by == 1)
 
 
 async def test_a_process_cannot_write_files(pool: Offload, tmp_path: os.PathLike[str]) -> None:
