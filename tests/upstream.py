@@ -35,6 +35,8 @@ class Upstream:
         # What it lists as its models, and after how many seconds.
         self.models: Any = {"object": "list", "data": [{"id": "a/chat-model", "created": 7, "owned_by": "us", "x": 1}]}
         self.slow = 0.0
+        # What it reports of an answer.
+        self.usage: Any = USAGE
         app = web.Application()
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/responses", self._response)
@@ -90,7 +92,7 @@ class Upstream:
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
         answer = {"id": "c1", "object": "chat.completion", "created": 1, "model": body["model"], "choices": choices}
         if said != "silent":
-            answer["usage"] = {"total_tokens": 9_000} if said == "dear" else USAGE
+            answer["usage"] = {"total_tokens": 9_000} if said == "dear" else self.usage
         response = web.json_response(answer)
         response.set_cookie("tenant", said.split()[0])
         return response
@@ -129,7 +131,9 @@ class Upstream:
             raise
         if options.get("include_usage"):
             last = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": []}
-            usage = {name: count for name, count in USAGE.items() if said != "no total" or name != "total_tokens"}
+            usage = self.usage
+            if said == "no total":
+                usage = {name: count for name, count in USAGE.items() if name != "total_tokens"}
             sent = {name: value for name, value in last.items() if said != "no choices" or name != "choices"}
             await response.write(b"data: " + json.dumps({**sent, "usage": usage}).encode())
             if said == "no end":

@@ -126,6 +126,12 @@ _work = Group("Work and money")
 AUDIO_SECONDS = _work.counter("quartet_audio_seconds_total", "Charged audio of transcriptions.", "seconds", "model")
 CHARACTERS = _work.counter("quartet_characters_total", "Charged text of speech.", "code points", "model")
 TOKENS = _work.counter("quartet_tokens_total", "Charged tokens of embeddings, rerank and chat.", "tokens", "model")
+CHAT_ESTIMATES = _work.counter(
+    "quartet_chat_estimates_total",
+    "Chat answers whose tokens were estimated from their text, because the upstream's usage was absent or unreadable.",
+    "answers",
+    "reason",
+)
 CHARGED = _work.counter(
     "quartet_charged_micro_chf_total",
     "Charges sent to the ledger; retries that an earlier charge covers add nothing.",
@@ -199,6 +205,8 @@ LOG_DROPPED = _process.counter(
 for _operation in (TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT, "other"):
     for _reason in ("limit", "balance", "auth", "queue", "size"):
         REFUSALS.labels(_operation, _reason)
+for _reason in ("absent", "unreadable"):
+    CHAT_ESTIMATES.labels(_reason)
 for _pool in ("audio", "text"):
     for _reason in ("late", "died", "memory", "hung_up"):
         WORKERS_KILLED.labels(_pool, _reason)

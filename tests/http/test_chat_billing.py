@@ -10,6 +10,7 @@ from frontend.config.settings import Settings
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import Client, bearer
+from tests.samples import Change
 from tests.upstream import PATH, Upstream, chat
 
 
@@ -38,6 +39,36 @@ async def test_a_response_is_charged_by_its_usage(client: Client, settings: Sett
 async def test_an_answer_without_usage_is_charged_by_its_text(client: Client, settings: Settings) -> None:
     await client.post(PATH, json=chat("silent"))
     assert await _tokens(client, settings) == [-(-len("silent" + "you said silent") // 4)]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("usage", "tokens", "reason"),
+    [
+        ({"prompt_tokens": "11", "completion_tokens": "22", "total_tokens": "33"}, 33, ""),
+        ({"prompt_tokens": 11.0, "completion_tokens": 22.0, "total_tokens": 0.0}, 33, ""),
+        ({"total_tokens": "many"}, 4, "unreadable"),
+        ([33], 4, "unreadable"),
+        (None, 4, "absent"),
+    ],
+)
+async def test_usage_in_another_type_is_read_and_what_cannot_be_read_is_told(
+    client: Client,
+    settings: Settings,
+    upstream: Upstream,
+    caplog: pytest.LogCaptureFixture,
+    stream: bool,
+    usage: Any,
+    tokens: int,
+    reason: str,
+) -> None:
+    upstream.usage = usage
+    estimated = {name: Change("quartet_chat_estimates_total", reason=name) for name in ("absent", "unreadable")}
+    await (await client.post(PATH, json=chat("hi", stream=stream))).read()
+    (charged,) = await _tokens(client, settings)
+    assert abs(charged - tokens) <= 1
+    assert {name: change.by for name, change in estimated.items() if change.by} == ({reason: 1} if reason else {})
+    assert ("cannot be read" in caplog.text) is (reason == "unreadable")
 
 
 _ASKS: dict[str, dict[str, Any]] = {

@@ -11,7 +11,7 @@ from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
 from frontend.operations.chat import protocol
-from frontend.operations.chat.metering import StreamMeter, estimate, tokens_of
+from frontend.operations.chat.metering import StreamMeter, estimate, usage_of
 from frontend.usage.bill import Bill
 
 T = TypeVar("T")
@@ -36,8 +36,9 @@ async def forward(request: web.Request) -> web.StreamResponse:
             answer = await _whole(request, pieces)
         # Release the memory before a slow caller reads the answer.
         del body, extended
-        tokens, text = await _offload(request, len(answer), tokens_of, answer)
-        bill.settle(estimate(options.text_bytes + text) if tokens is None else tokens)
+        usage = await _offload(request, len(answer), usage_of, answer)
+        usage.note()
+        bill.settle(estimate(options.text_bytes + usage.text_bytes) if usage.tokens is None else usage.tokens)
     return await deliver(request, JSON, answer, bill)
 
 
@@ -65,6 +66,7 @@ async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill)
                 yield lines
         if rest := meter.rest():
             yield rest
+        meter.usage.note()
     finally:
         bill.settle(meter.tokens)
 

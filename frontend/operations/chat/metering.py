@@ -1,9 +1,12 @@
 """Token counts of upstream answers, as reported or estimated from the text."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import orjson
+
+from frontend.observe.logs import log
+from frontend.observe.metrics import CHAT_ESTIMATES
 
 # Estimate: bytes of text per token, if the upstream reports no usage.
 _BYTES_PER_TOKEN = 4
@@ -13,16 +16,35 @@ _LONGEST_EVENT = 1024 * 1024
 _TEXTS = frozenset(
     ("content", "text", "input", "prompt", "instructions", "reasoning", "reasoning_content", "refusal", "arguments")
 )
+_LONGEST_COUNT = 10  # digits
 _USAGE_PARTS = (("prompt_tokens", "completion_tokens"), ("input_tokens", "output_tokens"))
 
 
-def tokens_of(answer: bytes) -> tuple[int | None, int]:
-    """The usage that a complete answer reports, or None, and its bytes of text."""
+class Usage(NamedTuple):
+    """What an answer used: ``tokens`` as reported, its bytes of text, and whether the report ``is_unreadable``."""
+
+    tokens: int | None
+    text_bytes: int
+    is_unreadable: bool = False
+
+    def note(self) -> None:
+        """Count that it is estimated, and log that it cannot be read."""
+        if self.tokens is None:
+            CHAT_ESTIMATES.labels("unreadable" if self.is_unreadable else "absent").inc()
+        if self.tokens is None and self.is_unreadable:
+            log.warning("the usage that the chat backend reports cannot be read: it is estimated")
+
+
+def usage_of(answer: bytes) -> Usage:
+    """The usage of a complete answer."""
     try:
         value = orjson.loads(answer)
     except ValueError:
-        return None, 0
-    return (_usage_of(value), text_bytes(value)) if isinstance(value, dict) else (None, 0)
+        return Usage(None, 0)
+    if not isinstance(value, dict):
+        return Usage(None, 0)
+    tokens, is_unreadable = _reported(value)
+    return Usage(tokens, text_bytes(value), is_unreadable)
 
 
 def estimate(size: int) -> int:
@@ -48,18 +70,27 @@ def _texts(value: Any) -> Iterator[str]:
             yield part
 
 
-def _usage_of(value: dict[str, Any]) -> int | None:
+def _reported(value: dict[str, Any]) -> tuple[int | None, bool]:
+    """The tokens that an answer or event reports, and whether there is a report that cannot be read."""
     within = value.get("response")
     usage = value.get("usage") or (within.get("usage") if isinstance(within, dict) else None)
+    if not usage:
+        return None, False
     if not isinstance(usage, dict):
-        return None
-    if (total := _count(usage.get("total_tokens"))) is not None:
-        return total
-    sums = (tuple(_count(usage.get(name)) for name in names) for names in _USAGE_PARTS)
-    return next((first + second for first, second in sums if first is not None and second is not None), None)
+        return None, True
+    total = _count(usage.get("total_tokens"))
+    parts = [[_count(usage.get(name)) for name in names] for names in _USAGE_PARTS]
+    sums = [sum(part or 0 for part in pair) for pair in parts if total is not None or None not in pair]
+    # Some report a total of 0, or one that leaves out a part.
+    tokens = max([*sums, total or 0], default=0) if sums or total is not None else None
+    return tokens, tokens is None
 
 
 def _count(value: Any) -> int | None:
+    """A count, also as a whole float or as digits, as some gateways write it."""
+    digits = isinstance(value, str) and len(value) <= _LONGEST_COUNT and value.isascii() and value.isdecimal()
+    if digits or (isinstance(value, float) and value.is_integer()):
+        value = int(value)
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
@@ -72,12 +103,18 @@ class StreamMeter:
     def __init__(self, text_bytes: int, *, hides_usage: bool) -> None:
         self._text_bytes, self._hides_usage = text_bytes, hides_usage
         self._usage: int | None = None
+        self._is_unreadable = False
         self._event = bytearray()
 
     @property
     def tokens(self) -> int:
         """Tokens of the answer so far."""
         return estimate(self._text_bytes) if self._usage is None else self._usage
+
+    @property
+    def usage(self) -> Usage:
+        """The usage of the whole stream and its request."""
+        return Usage(self._usage, self._text_bytes, self._is_unreadable)
 
     def feed(self, piece: bytes) -> bytes:
         """Read a piece of the stream. Return the bytes to pass on: whole lines, and lines too long for an event."""
@@ -106,7 +143,9 @@ class StreamMeter:
         if not isinstance(event, dict):
             return True
         self._text_bytes += _new_text(event)
-        if (tokens := _usage_of(event)) is None:
+        tokens, is_unreadable = _reported(event)
+        self._is_unreadable |= is_unreadable
+        if tokens is None:
             return True
         self._usage = tokens
         return not (self._hides_usage and not event.get("choices"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from frontend.errors import ApiError, InvalidRequest
-from frontend.operations.chat.metering import StreamMeter, estimate, text_bytes, tokens_of
+from frontend.operations.chat.metering import StreamMeter, estimate, text_bytes, usage_of
 from frontend.operations.chat.protocol import refusal, with_usage
 
 
@@ -131,6 +131,19 @@ WORDS = b'data: {"choices":[{"delta":{"content":"a"}}]}\n'
         (b'{"usage":{"total_tokens":true}}', None),
         (b'{"usage":{"total_tokens":-1}}', None),
         (b'{"usage":{"total_tokens":2147483648}}', None),
+        (b'{"usage":{"total_tokens":"30"}}', 30),
+        (b'{"usage":{"total_tokens":30.0}}', 30),
+        (b'{"usage":{"total_tokens":30.5}}', None),
+        (b'{"usage":{"total_tokens":"3e1"}}', None),
+        (b'{"usage":{"total_tokens":"-3"}}', None),
+        (b'{"usage":{"total_tokens":"99999999999"}}', None),
+        (b'{"usage":{"total_tokens":1e300}}', None),
+        (b'{"usage":{"prompt_tokens":"10","completion_tokens":20.0}}', 30),
+        (b'{"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":0}}', 30),
+        (b'{"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":20}}', 30),
+        (b'{"usage":{"prompt_tokens":10,"completion_tokens":20,"total_tokens":45}}', 45),
+        (b'{"usage":{"prompt_tokens":10,"completion_tokens":null,"total_tokens":0}}', 10),
+        (b'{"usage":{"input_tokens":10,"output_tokens":"20","total_tokens":"x"}}', 30),
         (b'{"usage":{"prompt_tokens":3,"completion_tokens":4}}', 7),
         (b'{"usage":{"input_tokens":3,"output_tokens":4}}', 7),
         (b'{"usage":{"prompt_tokens":3}}', None),
@@ -140,14 +153,22 @@ WORDS = b'data: {"choices":[{"delta":{"content":"a"}}]}\n'
     ],
 )
 def test_the_usage_of_an_answer_is_read(answer: bytes, tokens: int | None) -> None:
-    assert tokens_of(answer)[0] == tokens
+    usage = usage_of(answer)
+    assert usage.tokens == tokens
+    reports = answer.startswith(b"{") and json.loads(answer).get("usage")
+    assert usage.is_unreadable is (tokens is None and bool(reports))
+
+
+@pytest.mark.parametrize("reported", [None, {}, "", 0, []])
+def test_usage_that_is_empty_is_none(reported: Any) -> None:
+    assert usage_of(json.dumps({"usage": reported}).encode()) == (None, 0, False)
 
 
 def test_the_text_of_an_answer_is_counted_and_nothing_else() -> None:
     message = {"role": "assistant", "content": "four", "reasoning_content": "ten letter"}
     call = {"function": {"name": "f", "arguments": "{}"}}
     answer = {"id": "x" * 100, "choices": [{"message": {**message, "tool_calls": [call]}, "finish_reason": "stop"}]}
-    assert tokens_of(json.dumps(answer).encode()) == (None, 4 + 10 + 2)
+    assert usage_of(json.dumps(answer).encode()) == (None, 4 + 10 + 2, False)
 
 
 @pytest.mark.parametrize(
