@@ -123,7 +123,14 @@ class Fields:
     chat_upstream: str = setting("", "base URL, with /v1, of an OpenAI-compatible server for chat and responses")
     chat_upstream_key: str = setting("", "API key for that server", secret=True)
     chat_concurrency: int = setting(16, "most requests in flight to that server, shared by all workers", ge=1)
-    chat_output_tokens: int = setting(4096, "tokens to reserve if a chat request sets no maximum", ge=1)
+    chat_output_tokens: int = setting(
+        4096,
+        "tokens to reserve if a chat request sets no maximum; the answer to a prepaid one is limited to them",
+        ge=1,
+    )
+    chat_reference_tokens: int = setting(
+        0, "tokens to reserve per image, sound, file or stored message of a prepaid chat; 0 = refuse them", ge=0
+    )
 
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = setting(
         "INFO", "lowest level that is logged: DEBUG, INFO, WARNING or ERROR"

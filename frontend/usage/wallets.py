@@ -44,7 +44,7 @@ async def settle(
 ) -> None:
     """End the reservations that match ``which``, and charge ``costs`` (micro-CHF by organisation) to wallets.
 
-    A wallet pays down to 0; the log has the rest.
+    A wallet pays down to 0, and then from the reservations of other requests; the log has the rest.
     """
     costs = costs or {}
     orgs = await connection.scalars(sa.select(RESERVATIONS.c.org).where(which).distinct())
@@ -53,9 +53,28 @@ async def settle(
         ended = sa.delete(RESERVATIONS).where(which, RESERVATIONS.c.org == org).returning(RESERVATIONS.c.amount)
         free += sum(await connection.scalars(ended)) - costs.get(org, 0)
         if free < 0:
+            free += await _take(connection, org, -free)
+        if free < 0:
             # An answer cost more than was reserved for it, or was charged after its reservation had ended by itself.
             log.error("charged beyond a wallet", extra={"fields": {"org": org, "unpaid": -free}})
         await set_free(connection, org, max(0, free))
+
+
+async def _take(connection: AsyncConnection, org: str, owed: int) -> int:
+    """Take up to ``owed`` micro-CHF from the reservations of a locked wallet, and return how much it was.
+
+    Otherwise their release would give back what another request has spent.
+    """
+    taken = 0
+    rows = await connection.execute(sa.select(RESERVATIONS).where(RESERVATIONS.c.org == org, RESERVATIONS.c.amount > 0))
+    for row in rows.all():
+        part = min(row.amount, owed - taken)
+        change = sa.update(RESERVATIONS).where(RESERVATIONS.c.id == row.id)
+        await connection.execute(change.values(amount=row.amount - part))
+        taken += part
+        if taken == owed:
+            break
+    return taken
 
 
 @dataclass(eq=False)

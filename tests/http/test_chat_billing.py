@@ -9,7 +9,7 @@ import pytest
 from frontend.config.settings import Settings
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
-from tests.conftest import Client, bearer
+from tests.conftest import KEY, Client, bearer
 from tests.samples import Change
 from tests.upstream import PATH, Upstream, chat
 
@@ -146,6 +146,14 @@ async def test_a_stream_that_the_upstream_breaks_off_is_free(client: Client, set
     assert await _tokens(client, settings) == []
 
 
+async def until_balance(books: UsageQueries, balance: int) -> None:
+    """Wait until the charges are in the ledger."""
+    async with asyncio.timeout(5):
+        # Somebody else writes them: there is nothing to be told by.
+        while await books.balance("acme") != balance:  # noqa: ASYNC110
+            await asyncio.sleep(0.05)
+
+
 async def test_a_refusal_is_free(client: Client, settings: Settings) -> None:
     assert (await client.post(PATH, json=chat("400"))).status == 400
     assert await _tokens(client, settings) == []
@@ -163,6 +171,150 @@ async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Clie
     assert await _status(client, "hi", max_tokens=2, n=400) == 200
     await client.close()
     assert await books.balance("acme") == 1_000 - 2 * 33
+
+
+_SPENDS: dict[str, tuple[str, dict[str, Any]]] = {
+    "the other name of the maximum": (PATH, {"max_output_tokens": 1}),
+    "the other name on responses": ("/v1/responses", {"max_tokens": 1}),
+    "both other names on responses": ("/v1/responses", {"max_tokens": 1, "max_completion_tokens": 1}),
+    "two names": (PATH, {"max_tokens": 1, "max_completion_tokens": 5_000}),
+    "several answers without a maximum": (PATH, {"n": 2}),
+    "more answers than anyone gives": (PATH, {"n": 5_001, "max_tokens": 1}),
+    "no maximum": (PATH, {}),
+    "no maximum on responses": ("/v1/responses", {"max_output_tokens": None}),
+}
+
+
+@pytest.mark.parametrize("case", _SPENDS)
+async def test_a_wallet_reserves_what_the_upstream_may_make_on_that_path(
+    client: Client, books: UsageQueries, upstream: Upstream, case: str
+) -> None:
+    await books.top_up("acme", 4_000, None)
+    path, more = _SPENDS[case]
+    body = chat("hi", **more) if path == PATH else {"model": "m", "input": "hi", **more}
+    answer = await client.post(path, json=body, headers=bearer(ORG_KEY))
+    assert (answer.status, (await answer.json())["error"]["type"]) == (429, "insufficient_quota")
+    assert upstream.received == []
+
+
+@pytest.mark.parametrize(("path", "name"), [(PATH, "max_tokens"), ("/v1/responses", "max_output_tokens")])
+@pytest.mark.parametrize("stream", [False, True])
+async def test_the_answer_to_a_prepaid_request_without_a_maximum_has_the_usual_one(
+    client: Client, books: UsageQueries, upstream: Upstream, path: str, name: str, stream: bool
+) -> None:
+    await books.top_up("acme", 10_000, None)
+    body = chat("hi") if path == PATH else {"model": "m", "input": "hi"}
+    for key, more in ((ORG_KEY, {}), (ORG_KEY, {name: 7}), (KEY, {})):
+        sent = {**body, **more, "stream": stream and path == PATH}
+        assert (await client.post(path, json=sent, headers=bearer(key))).status == 200
+    assert [sent.get(name) for _, _, sent in upstream.received] == [4096, 7, None]
+
+
+_PART = {"type": "text", "text": "hi"}
+_UNBOUNDED: dict[str, tuple[str, dict[str, Any]]] = {
+    "stored answer": ("/v1/responses", {"previous_response_id": "resp_1"}),
+    "conversation": ("/v1/responses", {"conversation": {"id": "c"}}),
+    "stored prompt": ("/v1/responses", {"prompt": {"id": "p"}}),
+    "item": ("/v1/responses", {"input": [{"type": "item_reference", "id": "m"}]}),
+    "picture in an item": (
+        "/v1/responses",
+        {"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]},
+    ),
+    "picture": (
+        PATH,
+        {"messages": [{"role": "user", "content": [_PART, {"type": "image_url", "image_url": {"url": "u"}}]}]},
+    ),
+    "picture without a type": (PATH, {"messages": [{"role": "user", "content": [{"image_url": "https://a"}]}]}),
+    "picture of type text": (
+        PATH,
+        {"messages": [{"role": "user", "content": [{"type": "text", "text": "", "image_url": {"url": "u"}}]}]},
+    ),
+    "sound": (
+        PATH,
+        {"messages": [{"role": "user", "content": [{"type": "input_audio", "input_audio": {"data": "x"}}]}]},
+    ),
+    "sound of before": (PATH, {"messages": [{"role": "assistant", "audio": {"id": "a"}}]}),
+    "something of no type": (PATH, {"messages": [{"role": "user", "content": [{"type": ["text"], "text": "hi"}]}]}),
+    "file": (PATH, {"messages": [{"role": "user", "content": [{"type": "file", "file": {"file_id": "f"}}]}]}),
+}
+_REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
+    "search": ("/v1/responses", {"tools": [{"type": "web_search"}]}, "tools"),
+    "background": ("/v1/responses", {"background": True}, "background"),
+    "another server's name of the maximum": (PATH, {"n_predict": 9_999, "max_tokens": 1}, "n_predict"),
+    "search options": (PATH, {"web_search_options": {"a": 1}}, "web_search_options"),
+    "maximum as text": (PATH, {"max_tokens": "9999"}, "max_tokens"),
+    "maximum as a float": (PATH, {"max_tokens": 9999.0}, "max_tokens"),
+    "no end": (PATH, {"max_tokens": -1}, "max_tokens"),
+    "answers as text": (PATH, {"max_tokens": 1, "n": "128"}, "n"),
+    "answers as true": (PATH, {"max_tokens": 1, "n": True}, "n"),
+}
+
+
+def _body(path: str, more: dict[str, Any]) -> dict[str, Any]:
+    return {**(chat("hi") if path == PATH else {"model": "m", "input": "hi"}), **more}
+
+
+@pytest.mark.parametrize("case", _UNBOUNDED)
+async def test_what_is_not_in_a_request_is_refused_for_prepaid_organisations_alone(
+    client: Client, books: UsageQueries, upstream: Upstream, case: str
+) -> None:
+    await books.top_up("acme", 100_000, None)
+    path, more = _UNBOUNDED[case]
+    answer = await client.post(path, json=_body(path, more), headers=bearer(ORG_KEY))
+    assert (answer.status, "text alone" in (await answer.json())["error"]["message"]) == (400, True)
+    assert upstream.received == []
+    # Any other organisation may ask the upstream, which is a simple one.
+    await client.post(path, json=_body(path, more))
+    assert len(upstream.received) == 1
+
+
+@pytest.mark.parametrize("case", _REFUSED)
+async def test_what_nobody_can_bound_is_refused_with_its_name(
+    client: Client, books: UsageQueries, upstream: Upstream, case: str
+) -> None:
+    await books.top_up("acme", 100_000, None)
+    path, more, name = _REFUSED[case]
+    answer = await client.post(path, json=_body(path, more), headers=bearer(ORG_KEY))
+    assert (answer.status, (await answer.json())["error"]["param"]) == (400, name)
+    assert upstream.received == []
+    assert (await client.post(path, json=_body(path, more))).status == 200
+
+
+@pytest.mark.settings(chat_reference_tokens=5_000)
+@pytest.mark.parametrize(("pictures", "status"), [(1, 200), (2, 429)])
+async def test_a_setting_bounds_what_a_picture_costs(
+    client: Client, books: UsageQueries, pictures: int, status: int
+) -> None:
+    await books.top_up("acme", 10_000, None)
+    picture = {"type": "image_url", "image_url": {"url": "https://a/b.png"}}
+    messages = [{"role": "user", "content": [_PART, *[picture] * pictures]}, {"role": "user", "content": "hi"}]
+    assert await _status(client, "hi", messages=messages, max_tokens=100) == status
+
+
+async def test_a_usual_request_of_a_prepaid_organisation_passes(client: Client, books: UsageQueries) -> None:
+    await books.top_up("acme", 100_000, None)
+    call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    messages = [
+        {"role": "system", "content": [_PART]},
+        {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "x"},
+        {"role": "tool", "tool_call_id": "c", "content": "1"},
+        {"role": "user", "content": "hi", "name": "anna"},
+    ]
+    tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
+    sampling = {"temperature": 0.1, "top_p": 1, "seed": 1, "stop": ["x"], "logit_bias": {"1": 2}, "user": "u"}
+    absent = {"background": False, "previous_response_id": None, "conversation": ""}
+    more = {"messages": messages, "tools": tools, "response_format": schema, **sampling, **absent}
+    assert await _status(client, "hi", **more) == 200
+
+
+async def test_an_answer_that_costs_more_than_was_reserved_ends_the_balance(
+    client: Client, books: UsageQueries
+) -> None:
+    await books.top_up("acme", 5_000, None)
+    assert await _status(client, "dear", max_tokens=1) == 200
+    await until_balance(books, 0)
+    assert await _status(client, "dear", max_tokens=1) == 429
 
 
 async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: UsageQueries) -> None:

@@ -1,12 +1,14 @@
 """POST /v1/chat/completions and /v1/responses, if an upstream is set."""
 
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
+from functools import partial
 from typing import Any, TypeVar
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
+from frontend.app_keys import BILLING, CALLER, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
 from frontend.catalogue.models import CHAT as MODEL
+from frontend.errors import InvalidRequest
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
@@ -15,19 +17,28 @@ from frontend.operations.chat.metering import StreamMeter, estimate, usage_of
 from frontend.usage.bill import Bill
 
 T = TypeVar("T")
+_NO_REFERENCES = (
+    "an organisation with a balance can send text alone: what pictures, sounds, files and stored messages cost is not "
+    "known beforehand"
+)
 _STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 
 async def forward(request: web.Request) -> web.StreamResponse:
     """Forward the body to the upstream and its answer to the client."""
     settings, context = request.app[SETTINGS], request[CONTEXT]
-    body = await read_bytes(request, settings, request[MEMORY_RESERVATION])
-    options = await request.app[JSON_BODIES].parse(body, context, protocol.parse)
-    path = request.path.removeprefix("/v1")
-    adds_usage = protocol.adds_usage(path, options)
+    path, prepaid = request.path.removeprefix("/v1"), bool(request[CALLER].payer and settings.prices[MODEL].micro_chf)
+    body: bytes | bytearray = await read_bytes(request, settings, request[MEMORY_RESERVATION])
+    parse = partial(protocol.parse, path=path, prepaid=prepaid)
+    options = await request.app[JSON_BODIES].parse(body, context, parse)
+    usual, each = settings.chat_output_tokens, settings.chat_reference_tokens
+    if options.references and not each:
+        raise InvalidRequest(_NO_REFERENCES)
+    most = options.most_tokens(len(body), usual, each)
+    if prepaid and not options.is_bounded:
+        body = await _offload(request, len(body), partial(protocol.with_maximum, path, usual), body)
+    adds_usage = protocol.adds_usage(path, options, prepaid=prepaid)
     extended = await _offload(request, len(body), protocol.with_usage, body) if adds_usage else None
-    # The tokens of a request are never more than its bytes.
-    most = len(body) + (options.output_tokens or settings.chat_output_tokens)
     async with request[BILLING].reserve(MODEL, most) as bill:
         async with request.app[CHAT].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:

@@ -3,7 +3,7 @@
 import json
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,17 +12,15 @@ from aiohttp.helpers import parse_http_date
 
 from frontend.catalogue.models import Served
 from frontend.errors import AccountRefused, ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
+from frontend.operations.chat.bounds import COMPLETIONS, MAXIMA, references
 from frontend.operations.chat.metering import text_bytes
 
-COMPLETIONS = "/chat/completions"
 STREAM = "text/event-stream"
 _LONGEST_MESSAGE = 1000  # characters
 _LONGEST_WAIT = 60.0  # seconds
 # Upstream error codes about the operator's key or account, not the caller's.
 _OF_OUR_ACCOUNT = {"insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "invalid_api_key"}
 _KINDS: dict[int, type[ApiError]] = {404: NotFound, 413: TooLarge, 429: RateLimited}
-_MOST_OUTPUT = ("max_completion_tokens", "max_output_tokens", "max_tokens")
-_MOST_CHOICES = 128
 # Most tokens that are plausible and fit the database.
 _MOST_TOKENS = 2**31
 _STREAM_OPTIONS = "stream_options"
@@ -34,24 +32,41 @@ class ChatOptions:
     """The parts of a request that the server needs.
 
     ``stream`` is whether the answer streams. ``text_bytes`` counts the bytes of the request's texts. ``output_tokens``
-    limits the generated tokens. ``asks_for_usage`` is None if its value is not a boolean; the upstream then decides.
+    is the most tokens of an answer that any name gives, and ``is_bounded`` whether one that the path's servers read
+    does. ``choices`` is the number of answers. ``references`` counts content that is not in the request, if prepaid.
+    ``asks_for_usage`` is None if its value is not a boolean; the upstream then decides.
     """
 
     stream: bool
     asks_for_usage: bool | None
-    output_tokens: int | None
+    output_tokens: int
+    is_bounded: bool
+    choices: int
+    references: int
     text_bytes: int
 
+    def most_tokens(self, size: int, usual: int, each: int) -> int:
+        """The most tokens of a request of ``size`` bytes and its answer: ``usual`` ones of an unbounded answer, and
+        ``each`` of a reference.
+        """
+        # The tokens of text are never more than its bytes.
+        output = self.output_tokens if self.is_bounded else max(self.output_tokens, usual)
+        return min(_MOST_TOKENS, size + output * self.choices + each * self.references)
 
-def parse(values: Mapping[str, Any], served: Served) -> ChatOptions:
-    """Accept any JSON object. The upstream checks everything else."""
-    tokens = [value for name in _MOST_OUTPUT if (value := _count(values.get(name))) is not None]
-    choices = min(_count(values.get("n")) or 1, _MOST_CHOICES)
-    output = max(tokens) * choices if tokens else None
+
+def parse(values: Mapping[str, Any], served: Served, *, path: str, prepaid: bool) -> ChatOptions:
+    """Accept any JSON object, if it is not ``prepaid``. The upstream checks everything else."""
+    given = {name: count for names in MAXIMA.values() for name in names if (count := _count(values.get(name)))}
     options = values.get(_STREAM_OPTIONS, {})
     asks = (options.get(_INCLUDE_USAGE) or False) if isinstance(options, dict) else None
     return ChatOptions(
-        values.get("stream") is True, asks if isinstance(asks, bool) else None, output, text_bytes(dict(values))
+        stream=values.get("stream") is True,
+        asks_for_usage=asks if isinstance(asks, bool) else None,
+        output_tokens=max(given.values(), default=0),
+        is_bounded=not given.keys().isdisjoint(MAXIMA[path]),
+        choices=(_count(values.get("n")) or 1) if path == COMPLETIONS else 1,
+        references=references(path, values) if prepaid else 0,
+        text_bytes=text_bytes(dict(values)),
     )
 
 
@@ -59,19 +74,38 @@ def _count(value: Any) -> int | None:
     return min(value, _MOST_TOKENS) if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
-def adds_usage(path: str, options: ChatOptions) -> bool:
-    """Whether to add a request for the usage: streams of completions have it only on request."""
-    return path == COMPLETIONS and options.stream and options.asks_for_usage is False
+def adds_usage(path: str, options: ChatOptions, *, prepaid: bool) -> bool:
+    """Whether to add a request for the usage: streams of completions have it only on request.
+
+    What is no request for all servers is none for a ``prepaid`` caller.
+    """
+    asks = options.asks_for_usage is True if prepaid else options.asks_for_usage is not False
+    return path == COMPLETIONS and options.stream and not asks
 
 
 def with_usage(body: bytes | bytearray) -> bytes:
-    """The body with a request for the usage.
+    """The body with a request for the usage. Raises as ``_changed`` does."""
+
+    def change(values: dict[str, Any]) -> None:
+        given = values.get(_STREAM_OPTIONS)
+        values[_STREAM_OPTIONS] = {**(given if isinstance(given, dict) else {}), _INCLUDE_USAGE: True}
+
+    return _changed(body, change)
+
+
+def with_maximum(path: str, tokens: int, body: bytes | bytearray) -> bytes:
+    """The body with the most tokens of its answer. Raises as ``_changed`` does."""
+    return _changed(body, lambda values: values.update({MAXIMA[path][-1]: tokens}))
+
+
+def _changed(body: bytes | bytearray, change: Callable[[dict[str, Any]], None]) -> bytes:
+    """The body with a change.
 
     Raises ``InvalidRequest`` for a number that is too long, or too large for a float.
     """
     try:
         values = json.loads(body)
-        values[_STREAM_OPTIONS] = {**(values.get(_STREAM_OPTIONS) or {}), _INCLUDE_USAGE: True}
+        change(values)
         return json.dumps(values, allow_nan=False).encode()
     except ValueError:
         raise InvalidRequest("a number in the request body is too long or too large") from None

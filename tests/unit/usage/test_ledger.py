@@ -145,11 +145,12 @@ async def test_a_charge_that_no_wallet_pays_is_only_recorded(engine: AsyncEngine
     assert (await queries.balance("acme"), await _total(engine)) == (100, (1, 25))
 
 
-async def test_a_charge_does_not_touch_other_reservations(
+async def test_a_charge_ends_no_other_reservation_but_takes_from_it_what_the_wallet_lacks(
     engine: AsyncEngine, queries: UsageQueries, reservation: str
 ) -> None:
     await _ledger(engine, "late").write(_placed(event("a", 25, "ended by itself"), event("b", 25)))
-    assert (await reserved(engine), await queries.balance("acme")) == ([60], 60)
+    # 40 were free. The other 10 would come back with the end of the reservation.
+    assert (await reserved(engine), await queries.balance("acme")) == ([50], 50)
 
 
 async def test_concurrent_writers_of_the_same_requests_do_not_deadlock(engine: AsyncEngine) -> None:

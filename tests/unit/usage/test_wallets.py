@@ -17,7 +17,7 @@ from frontend.errors import BadGateway, InsufficientQuota
 from frontend.usage.queries import UsageQueries
 from frontend.usage.wallets import Wallets, settle
 from tests.databases import PostgresServer
-from tests.unit.usage.conftest import reserved
+from tests.unit.usage.conftest import event, reserved, write
 
 
 def _soon(seconds: float = 5.0) -> float:
@@ -51,6 +51,21 @@ async def _free(engine: AsyncEngine) -> int:
     """The money in acme's wallet that is not reserved."""
     async with engine.connect() as connection:
         return int(await connection.scalar(sa.select(WALLETS.c.balance).where(WALLETS.c.org == "acme")) or 0)
+
+
+async def test_what_is_owed_is_taken_from_other_reservations(engine: AsyncEngine, queries: UsageQueries) -> None:
+    await queries.top_up("acme", 100, None)
+    wallets, deadline = Wallets(engine, "holder"), asyncio.get_running_loop().time() + 5
+    first, second, third = [await wallets.reserve("acme", amount, deadline) for amount in (10, 30, 40)]
+    await write(engine, event("a", 85, first))
+    # 100 less 85 are 15, all of them reserved.
+    assert (await queries.balance("acme"), sum(await reserved(engine))) == (15, 15)
+    wallets.release("acme", third)
+    with pytest.raises(InsufficientQuota):
+        await wallets.reserve("acme", 16, deadline)
+    await write(engine, event("b", 30, second))
+    await wallets.close()
+    assert (await queries.balance("acme"), await reserved(engine)) == (0, [])
 
 
 async def test_free_work_needs_no_database(engine: AsyncEngine, broken: Callable[[], None]) -> None:

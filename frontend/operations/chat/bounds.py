@@ -1,0 +1,94 @@
+"""What a prepaid organisation may send: requests whose tokens are bounded by their bytes and numbers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from frontend.errors import InvalidRequest
+from frontend.http import fields
+
+COMPLETIONS, RESPONSES = "/chat/completions", "/responses"
+# The names of the most tokens of an answer, of which servers read those of the path. The last one is added to a request
+# that has none: every server knows it.
+MAXIMA: Mapping[str, tuple[str, ...]] = {
+    COMPLETIONS: ("max_completion_tokens", "max_tokens"),
+    RESPONSES: ("max_output_tokens",),
+}
+_COUNTS = frozenset(("n", *(name for names in MAXIMA.values() for name in names)))
+
+
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# Parameters of OpenAI, and of servers of open models, that make no request dearer than its bytes and numbers.
+_COMMON = _names("""
+    model stream stream_options temperature top_p top_k min_p seed stop user metadata store service_tier tools
+    tool_choice parallel_tool_calls safety_identifier prompt_cache_key prompt_cache_retention presence_penalty
+    frequency_penalty repetition_penalty top_logprobs reasoning reasoning_effort verbosity chat_template_kwargs
+""")
+_OWN = {
+    COMPLETIONS: _names("""
+        messages logit_bias logprobs response_format functions function_call guided_json guided_regex guided_choice
+        guided_grammar structured_outputs stop_token_ids min_tokens ignore_eos length_penalty skip_special_tokens
+        include_stop_str_in_output
+    """),
+    RESPONSES: _names("input instructions text truncation include"),
+}
+# These name content that the server has.
+_REFERENCES = _names("previous_response_id conversation prompt")
+# The fields of messages and items whose content is in the request, and the types of these.
+_FIELDS = _names("""
+    role content name type text id status tool_calls tool_call_id function function_call arguments refusal index
+    reasoning reasoning_content call_id output summary encrypted_content annotations logprobs cache_control phase
+""")
+_TYPES = _names("""
+    text input_text output_text refusal message function function_call function_call_output reasoning reasoning_text
+    summary_text
+""")
+# Fields that servers answered, with keys of their own.
+_ANSWERED = ("annotations", "logprobs", "cache_control")
+
+
+def references(path: str, values: Mapping[str, Any]) -> int:
+    """How much of a request is not in its bytes: pictures, sounds, files, and what the server has stored.
+
+    Raises ``InvalidRequest`` for a parameter whose cost nobody knows.
+    """
+    given = {name: value for name, value in values.items() if value not in (None, False, "", [], {})}
+    for name in given:
+        fields.check_name(name)
+        if name not in _COMMON | _OWN[path] | _REFERENCES | _COUNTS:
+            raise _unbounded(name)
+    for name in _COUNTS & values.keys():
+        value = values[name]
+        if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            raise InvalidRequest(f"{name} must be a positive integer", param=name)
+    tools = given.get("tools", [])
+    if not isinstance(tools, list) or any(
+        not isinstance(tool, dict) or tool.get("type") != "function" for tool in tools
+    ):
+        raise _unbounded("tools")
+    stored = sum(name in given for name in _REFERENCES)
+    return stored + sum(_foreign(given.get(name)) for name in ("messages", "input", "instructions"))
+
+
+def _unbounded(name: str) -> InvalidRequest:
+    """The refusal of a parameter."""
+    sentence = "cannot be used by an organisation with a balance, because what it costs is not known beforehand"
+    return InvalidRequest(f"{name} {sentence}", param=name)
+
+
+def _foreign(value: Any) -> int:
+    """The number of objects within a value whose content is not text."""
+    count, left = 0, [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, list):
+            left += part
+        elif isinstance(part, dict):
+            kind = part.get("type", "text")
+            if _FIELDS.issuperset(part) and isinstance(kind, str) and kind in _TYPES:
+                left += (inner for name, inner in part.items() if name not in _ANSWERED)
+            else:
+                count += 1
+    return count
