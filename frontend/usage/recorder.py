@@ -105,6 +105,7 @@ class Recorder:
             return
         with self._database.noting(_FAILURES):
             await self._settle_the_dead()
+            await self.wallets.renew()
             await self.wallets.end_expired()
 
     @staticmethod

@@ -4,7 +4,6 @@ Every change locks the wallet's row first. Wallets are locked in the order of th
 """
 
 import asyncio
-import time
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,8 +17,10 @@ from frontend.errors import BadGateway, InsufficientQuota
 from frontend.observe.logs import log
 from frontend.processes.background import start_detached
 
-# Seconds from a request's deadline to the expiry of its reservation; its charge arrives long before.
+# Seconds from a request's deadline, or from the last renewal, to the expiry of its reservation.
 _KEPT_SECONDS = 3_600
+# The database's clock, in seconds since 1970: those of the frontends may differ.
+_NOW = sa.cast(sa.extract("epoch", sa.func.now()), sa.BigInteger)
 _RETRY_SECONDS = 0.1
 # The most reservations in a statement; an outage of the database collects more.
 _RELEASED_AT_ONCE = 500
@@ -79,10 +80,10 @@ async def _take(connection: AsyncConnection, org: str, owed: int) -> int:
 
 @dataclass(eq=False)
 class _Request:
-    """A reservation that a request waits for."""
+    """A reservation that a request waits for. It expires after so many ``seconds``."""
 
     amount: int
-    expires_at: int
+    seconds: int
     granted: asyncio.Future[bool]
     id: str = field(default_factory=lambda: uuid.uuid4().hex)
 
@@ -121,11 +122,11 @@ class Wallets:
             return ""
         loop, pending = asyncio.get_running_loop(), self._pending.setdefault(org, _PendingWork())
         gives_up_at = loop.time() + _RELEASE_WAIT_SECONDS
-        expires_at = int(time.time() + deadline - loop.time()) + _KEPT_SECONDS
+        seconds = int(deadline - loop.time()) + _KEPT_SECONDS
         try:
             async with asyncio.timeout_at(deadline):
                 while True:
-                    request = _Request(amount, expires_at, loop.create_future())
+                    request = _Request(amount, seconds, loop.create_future())
                     pending.requests.append(request)
                     self._start_work(org, pending)
                     try:
@@ -148,10 +149,20 @@ class Wallets:
         pending.released.append(reservation)
         self._start_work(org, pending)
 
+    async def renew(self) -> None:
+        """Let no reservation of this holder expire: an answer may take hours to read."""
+        columns = RESERVATIONS.c
+        ends_soon = sa.and_(columns.holder == self._holder, columns.expires_at < _NOW + _KEPT_SECONDS // 2)
+        # Another transaction may be about to end those that it has locked.
+        due = sa.select(columns.id).where(ends_soon).with_for_update(skip_locked=True)
+        async with self._engine.begin() as connection:
+            change = sa.update(RESERVATIONS).where(columns.id.in_(due))
+            await connection.execute(change.values(expires_at=_NOW + _KEPT_SECONDS))
+
     async def end_expired(self) -> None:
         """End expired reservations, of frontends that are lost with their disks."""
         async with self._engine.begin() as connection:
-            await settle(connection, RESERVATIONS.c.expires_at < int(time.time()))
+            await settle(connection, RESERVATIONS.c.expires_at < _NOW)
 
     def _start_work(self, org: str, pending: _PendingWork) -> None:
         if pending.task is None or pending.task.done():
@@ -199,11 +210,12 @@ class Wallets:
                     "holder": self._holder,
                     "org": org,
                     "amount": request.amount,
-                    "expires_at": request.expires_at,
+                    "seconds": request.seconds,
                 }
                 for request in granted
             ]
-            await connection.execute(sa.insert(RESERVATIONS), rows)
+            expiry = _NOW + sa.bindparam("seconds", type_=sa.BigInteger)
+            await connection.execute(sa.insert(RESERVATIONS).values(expires_at=expiry), rows)
         if len(granted) < len(requests):
             reserved = sa.select(sa.func.sum(RESERVATIONS.c.amount)).where(RESERVATIONS.c.org == org)
             pending.reserved = int(await connection.scalar(reserved) or 0)

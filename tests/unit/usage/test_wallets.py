@@ -195,16 +195,52 @@ async def test_an_end_while_the_database_is_away_waits_for_nothing(
         await wallets.close()
 
 
-async def test_reservations_of_a_lost_frontend_end_an_hour_after_the_deadline(
-    engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def _pass(engine: AsyncEngine, seconds: int) -> None:
+    """Let this much time pass for all reservations."""
+    async with engine.begin() as connection:
+        change = sa.update(RESERVATIONS).values(expires_at=RESERVATIONS.c.expires_at - seconds)
+        await connection.execute(change)
+
+
+async def test_a_reservation_expires_an_hour_after_the_deadline(wallets: Wallets, engine: AsyncEngine) -> None:
     await wallets.reserve("acme", 60, _soon(100))
-    now, told = time.time(), []
-    for later in (3_690, 3_710):
-        monkeypatch.setattr(time, "time", lambda: now + later)  # noqa: B023 - asked before the next
+    told = []
+    for seconds in (3_690, 20):
+        await _pass(engine, seconds)
         await wallets.end_expired()
         told.append((await reserved(engine), await _free(engine)))
     assert told == [([60], 40), ([], 100)]
+
+
+@pytest.mark.parametrize("hours", [-2, 2])
+async def test_a_frontend_with_a_wrong_clock_ends_no_reservation_early_and_none_late(
+    wallets: Wallets, engine: AsyncEngine, monkeypatch: pytest.MonkeyPatch, hours: int
+) -> None:
+    await wallets.reserve("acme", 60, _soon(100))
+    now = time.time
+    monkeypatch.setattr(time, "time", lambda: now() + 3_600 * hours)
+    other = Wallets(engine, "other")
+    await other.end_expired()
+    assert await reserved(engine) == [60]
+    await other.reserve("acme", 40, _soon(100))
+    monkeypatch.undo()
+    await wallets.end_expired()
+    assert await reserved(engine) == [40, 60]
+    await _pass(engine, 3_710)
+    await wallets.end_expired()
+    assert await reserved(engine) == []
+
+
+async def test_a_living_frontend_keeps_its_reservations_as_long_as_it_takes(
+    wallets: Wallets, engine: AsyncEngine
+) -> None:
+    await wallets.reserve("acme", 60, _soon(100))
+    await Wallets(engine, "lost").reserve("acme", 10, _soon(100))
+    for _ in range(5):
+        await _pass(engine, 2_000)
+        await wallets.renew()
+        await wallets.end_expired()
+    assert await reserved(engine) == [60]
 
 
 @pytest.fixture
