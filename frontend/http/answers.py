@@ -69,20 +69,23 @@ async def deliver(
         request[CHARGED] = answer
     with current().tracer.span("answer"):
         await answer.prepare(request)
-        begun, deadline = False, asyncio.timeout(seconds)
+        begun, waits, deadline = False, False, asyncio.timeout(seconds)
         try:
             async with deadline, aclosing(pieces):
                 async for piece in pieces:
+                    # A stream that ends at the request's deadline while its reader is waited for is broken off by it.
+                    waits = not isinstance(body, bytes)
                     await answer.write(piece)
                     begun = True
                     await request.writer.drain()
+                    waits = False
                 if has_disconnected(request):
                     raise ConnectionResetError("the caller has hung up")
                 if bill is not None:
                     bill.charge()
                 await answer.write_eof(last)
         except BaseException as error:
-            left = has_disconnected(request) or deadline.expired()
+            left = has_disconnected(request) or deadline.expired() or waits
             if bill is not None and begun and left:
                 bill.charge()
             break_off(request, failed=isinstance(error, Exception) and not left)

@@ -1,6 +1,8 @@
 """What a forwarded answer costs: the upstream's usage, or its length."""
 
 import asyncio
+import contextlib
+import json
 from typing import Any
 
 import aiohttp
@@ -10,6 +12,7 @@ from frontend.config.settings import Settings
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import KEY, Client, bearer
+from tests.raw import connection, post
 from tests.samples import Change
 from tests.upstream import PATH, Upstream, chat
 
@@ -152,6 +155,30 @@ async def until_balance(books: UsageQueries, balance: int) -> None:
         # Somebody else writes them: there is nothing to be told by.
         while await books.balance("acme") != balance:  # noqa: ASYNC110
             await asyncio.sleep(0.05)
+
+
+async def test_an_answer_that_does_not_end_costs_what_was_sent(client: Client, settings: Settings) -> None:
+    response = await client.post(PATH, json=chat("endless", stream=True))
+    with pytest.raises(aiohttp.ClientError):
+        await response.read()
+    (tokens,) = await _tokens(client, settings)
+    assert tokens >= len("endless" + "you said endless ") // 4
+
+
+@pytest.mark.settings(request_seconds=2.0)
+@pytest.mark.parametrize(("said", "charges_it"), [("endless", True), ("wait", False)], ids=["reader", "upstream"])
+async def test_a_stream_at_its_deadline_is_paid_by_a_reader_who_was_waited_for(
+    client: Client, settings: Settings, said: str, charges_it: bool
+) -> None:
+    async with connection(client.port) as (reader, writer):
+        writer.write(post(PATH, json.dumps(chat(said, stream=True)).encode()))
+        with contextlib.suppress(asyncio.IncompleteReadError, ConnectionError):
+            async with asyncio.timeout(10):
+                # Too slow for all of it, and never so slow that the connection makes no progress.
+                while True:
+                    await reader.readexactly(100 if said == "wait" else 400_000)
+                    await asyncio.sleep(0.1)
+    assert len(await _tokens(client, settings)) == charges_it
 
 
 async def test_a_refusal_is_free(client: Client, settings: Settings) -> None:

@@ -14,6 +14,7 @@ from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
 from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, usage_of
+from frontend.operations.chat.pipeline import TooLongAnswer
 from frontend.usage.bill import Bill
 
 T = TypeVar("T")
@@ -78,6 +79,11 @@ async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill)
         if rest := meter.rest():
             yield rest
         meter.usage.note()
+    except TooLongAnswer:
+        # The client has asked for so much, and has read it.
+        bill.settle(meter.tokens)
+        bill.charge()
+        raise
     finally:
         bill.settle(meter.tokens)
 

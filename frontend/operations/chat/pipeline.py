@@ -23,6 +23,10 @@ _LARGEST_ANSWER = 16 * 1024 * 1024  # bytes
 _AWAY = "the chat backend is temporarily unreachable, retry with backoff"
 
 
+class TooLongAnswer(BadGateway):
+    """The upstream does not come to an end."""
+
+
 class ChatPipeline:
     """One upstream. Make it inside the event loop that uses it."""
 
@@ -112,7 +116,7 @@ async def _pieces(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
             size += len(piece)
             if size > _LARGEST_ANSWER:
                 log.warning("the chat backend does not come to an end")
-                raise BadGateway("the chat backend gave too long an answer")
+                raise TooLongAnswer("the chat backend gave too long an answer")
             yield piece
     except (aiohttp.ClientError, OSError) as error:
         raise _away(error) from None
