@@ -50,8 +50,9 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
                 raise TypeError("its kid is not a string")
             keys[kid] = key
         except Exception as error:
-            # PyJWT and cryptography raise many types of errors for bad entries.
-            fields = {"place": place, "details": f"{type(error).__name__}: {error}"}
+            # PyJWT and cryptography raise many types of errors for bad entries. PyJWT's quote the entry.
+            reason = "" if isinstance(error, jwt.PyJWTError) else f": {error}"
+            fields = {"place": place, "details": f"{type(error).__name__}{reason}"}
             log.warning("an entry of the JWKS is left out", extra={"fields": fields})
     if not keys:
         raise ValueError("no key that can be used")

@@ -122,7 +122,7 @@ async def deliver_while_made(
                 left = has_disconnected(request) or sender.is_late
                 failed = isinstance(error, Exception) and not left
                 if failed:
-                    log.warning("an answer was broken off", extra={"fields": {"details": str(error)}})
+                    log.warning("an answer was broken off", extra={"fields": {"details": type(error).__name__}})
                 break_off(request, failed=failed)
                 is_wrong = isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR
                 if sender.begun and (left or is_wrong):

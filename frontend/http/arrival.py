@@ -25,15 +25,21 @@ def refuse_encoding(request: web.Request) -> None:
         raise UnsupportedMedia("a compressed request body is not accepted")
 
 
-def without_expect(factory: _Factory) -> _Factory:
-    """Hide ``Expect`` from aiohttp, which would answer it before the key, the size and the path are checked."""
+def with_plain_headers(factory: _Factory) -> _Factory:
+    """Change the headers that aiohttp would read in another way than we do.
+
+    It would answer ``Expect`` before the key, the size and the path are checked, and see the first line alone of a
+    WebSocket's protocols.
+    """
 
     def make(*message: Any) -> web.BaseRequest:
         request = factory(*message)
-        if hdrs.EXPECT not in request.headers:
+        if not (hdrs.EXPECT in request.headers or hdrs.SEC_WEBSOCKET_PROTOCOL in request.headers):
             return request
         headers = request.headers.copy()
-        expected = headers.pop(hdrs.EXPECT)
+        expected = headers.popall(hdrs.EXPECT, [""])[0]
+        if protocols := headers.popall(hdrs.SEC_WEBSOCKET_PROTOCOL, []):
+            headers[hdrs.SEC_WEBSOCKET_PROTOCOL] = ",".join(protocols)
         request = request.clone(headers=headers)
         request[_EXPECTED] = expected.lower() == "100-continue"
         return request

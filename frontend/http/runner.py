@@ -7,7 +7,7 @@ from aiohttp import web
 
 from frontend.config.settings import Settings
 from frontend.http.admission import Admission
-from frontend.http.arrival import without_expect
+from frontend.http.arrival import with_plain_headers
 from frontend.http.connection import Connection, Port, ends_connection
 from frontend.http.state import SERVER_STATE, ServerState
 
@@ -34,7 +34,7 @@ class _Server(web.Server):
         return Connection(self, self._port, self._settings)
 
     def serve(self, plain: web.Server) -> None:
-        self.request_handler, self.request_factory = plain.request_handler, without_expect(plain.request_factory)
+        self.request_handler, self.request_factory = plain.request_handler, with_plain_headers(plain.request_factory)
 
     def close_idle(self, *, patient: bool) -> int:
         """Close idle connections; return the number of all connections."""

@@ -11,6 +11,7 @@ import uvloop
 from aiohttp import web
 
 from frontend.http.runner import Runner
+from frontend.observe.logs import log_of_loop
 from frontend.processes.worker import Descriptors, SharedStatus, Start
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
@@ -81,6 +82,7 @@ async def _leave(runner: Runner, number: signal.Signals | None, delay: float) ->
 
 
 async def _run(app: web.Application, start: Start) -> None:
+    asyncio.get_running_loop().set_exception_handler(log_of_loop)
     runner = Runner(app, start.settings)
     signals = _ShutdownSignals(runner, start.descriptors.alive)
     accepting = asyncio.create_task(_accept(runner, start.descriptors))

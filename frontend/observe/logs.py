@@ -7,12 +7,16 @@ import logging
 import os
 import queue
 import re
+import sys
 import threading
+import warnings
+from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import orjson
 
+from frontend.observe.hiding import message_of_library, trace_of, without_credentials
 from frontend.observe.metrics import LOG_DROPPED
 from frontend.observe.record import current
 
@@ -57,14 +61,28 @@ class Outage:
 
 
 class Lines(logging.Formatter):
-    """The fields of a line: time, level, message, request id, trace id and ``extra['fields']`` of the call."""
+    """The fields of a line: time, level, message, request id, trace id and ``extra['fields']`` of the call.
+
+    Only our own messages are written as they are: a library's may have a caller's words.
+    """
+
+    def format(self, record: logging.LogRecord) -> str:
+        return without_credentials(self._line_of(self.fields_of(record)))
+
+    @abstractmethod
+    def _line_of(self, fields: dict[str, Any]) -> str: ...
+
+    def formatException(self, ei: Any) -> str:  # noqa: N802 - as logging calls it
+        return trace_of(ei[1]) if ei[1] is not None else ""
 
     def fields_of(self, record: logging.LogRecord) -> dict[str, Any]:
         """Fields by name, in order. Unknown ones are omitted."""
+        own = record.name == log.name
         line = {
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
-            "message": record.getMessage()[:_LONGEST_TEXT],
+            "message": (record.getMessage() if own else message_of_library(record))[:_LONGEST_TEXT],
+            "place": None if own else f"{record.name} {record.filename}:{record.lineno}",
             "request_id": request_id.get(),
             "trace_id": current().trace_id or None,
             **{name: _shortened(value) for name, value in getattr(record, "fields", {}).items()},
@@ -78,18 +96,17 @@ class Lines(logging.Formatter):
 class JsonLines(Lines):
     """One JSON object per line."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        return _json(self.fields_of(record))
+    def _line_of(self, fields: dict[str, Any]) -> str:
+        return _json(fields)
 
 
 class PlainLines(Lines):
     """Time, level and message, then ``name=value``; a value that is not one plain word is a JSON string."""
 
-    def format(self, record: logging.LogRecord) -> str:
-        line = self.fields_of(record)
-        first = " ".join(_word(line.pop(name)) for name in ("time", "level"))
-        message = _word(line.pop("message"), _PLAIN_TEXT)
-        return " ".join([first, message, *(f"{name}={_word(value)}" for name, value in line.items())])
+    def _line_of(self, fields: dict[str, Any]) -> str:
+        first = " ".join(_word(fields.pop(name)) for name in ("time", "level"))
+        message = _word(fields.pop("message"), _PLAIN_TEXT)
+        return " ".join([first, message, *(f"{name}={_word(value)}" for name, value in fields.items())])
 
 
 LINES: Mapping[str, type[Lines]] = {"json": JsonLines, "plain": PlainLines}
@@ -154,9 +171,28 @@ def set_up_logging(level: str, form: str) -> None:
     handler = QueuedLines(_to_standard_error)
     handler.setFormatter(LINES[form]())
     logging.basicConfig(level=level, handlers=[handler], force=True)
-    # A library's warning may contain a caller's words. Log it as an escaped line, never as raw text.
-    logging.captureWarnings(True)
+    # Python would write these to standard error, with texts that may have a caller's words.
+    warnings.showwarning = _log_warning
+    sys.unraisablehook = lambda args: _log_stray(args.exc_value)
+    threading.excepthook = lambda args: _log_stray(args.exc_value)
     quieten_libraries()
+
+
+def _log_warning(
+    message: object, category: type[Warning], filename: str, lineno: int, file: object = None, line: object = None
+) -> None:
+    del message, file, line
+    log.warning("a library warns", extra={"fields": {"details": category.__name__, "place": f"{filename}:{lineno}"}})
+
+
+def _log_stray(error: BaseException | None) -> None:
+    log.error("unforeseen error beside the requests", exc_info=error)
+
+
+def log_of_loop(loop: object, context: Mapping[str, Any]) -> None:
+    """Log an error that no code has caught in an event loop, whose own line would show objects and their contents."""
+    fields = {"details": str(context.get("message", ""))}
+    log.error("unforeseen error beside the requests", exc_info=context.get("exception"), extra={"fields": fields})
 
 
 def quieten_libraries() -> None:

@@ -8,10 +8,11 @@ import os
 import pickle
 import resource
 import signal
-import traceback
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
+
+from frontend.observe.hiding import trace_of
 
 _MEMORY_BYTES = 4 * 1024**3
 _OPEN_FILES = 64
@@ -112,5 +113,5 @@ def _answer(task: bytes) -> bytes:
         function, args, kwargs = pickle.loads(task)
         return pickle.dumps((function(*args, **kwargs), None))
     except Exception as error:
-        error.add_note(traceback.format_exc())
+        error.add_note(trace_of(error))
         return pickle.dumps((None, error))

@@ -15,12 +15,21 @@ from tests.conftest import JWT_SECRET, KEY, Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, EMBEDDED, SPEAK, logged, status_of
+from tests.live import PATH as LIVE
+from tests.live import live, pcm
 from tests.raw import ask, connection, head
 from tests.speech import encode, say, transcribe
+from tests.upstream import PATH as CHAT
+from tests.upstream import Upstream, chat
 
 _SECRET = "Qx7secretSpoken"
 _ADMIN_KEY = "a" * 16 + "Qx7secretAdmin" + "k" * 16
-pytestmark = pytest.mark.settings(admin_key=_ADMIN_KEY)
+pytestmark = pytest.mark.settings(admin_key=_ADMIN_KEY, extensions="realtime")
+
+
+@pytest.fixture
+def settings(settings: Settings, upstream: Upstream) -> Settings:
+    return upstream.serves(settings)
 
 
 @pytest.fixture(autouse=True)
@@ -104,14 +113,41 @@ async def _requests_with_secrets(client: Client, keys: Iterable[str], wav: bytes
     for path in (f"/{_SECRET}", f"/v1/models/{_SECRET}", f"{EMBED}?key={KEY}", f"/v1/models?{_SECRET}=1"):
         yield await client.get(path), path
         yield await client.post(path, json={}), path
-    headers = {"Cookie": _SECRET, "User-Agent": _SECRET, "X-Api-Key": KEY}
+    headers = {"Cookie": _SECRET, "User-Agent": _SECRET, "X-Api-Key": KEY, "Origin": _SECRET, "traceparent": _SECRET}
     yield await client.get("/v1/models", headers=headers), headers
+    for path in ("/v1/models", "/nothing", LIVE):
+        yield await client.get(path, headers={"X-Request-Id": KEY}), path
+    for streams in (False, True):
+        yield await (await client.post(CHAT, json=chat(_SECRET, stream=streams))).read(), "chat", streams
     for key in (KEY, _SECRET):
         yield await client.delete(f"/admin/v1/keys/{key}", headers=bearer(_ADMIN_KEY)), key
     for data in (f"{_SECRET} nonsense\r\n\r\n".encode(), head("BREW" + _SECRET, EMBED), head("GET", EMBED, _SECRET)):
         yield await ask(client.server.port, data), data
+    async for sent in _live_sessions_with_secrets(client, keys):
+        yield sent
     await asyncio.sleep(0.05)
     yield "the end"
+
+
+async def _live_sessions_with_secrets(client: Client, keys: Iterable[str]) -> AsyncIterator[object]:
+    for key in (KEY, *keys):
+        of_key = f"openai-insecure-api-key.{key}"
+        for lines in ([of_key], [of_key, "realtime"], ["realtime", of_key], [_SECRET, of_key], [f"realtime, {of_key}"]):
+            sent = [f"Sec-WebSocket-Protocol: {line}" for line in lines]
+            upgrade = ["Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13"]
+            for nonce in (_SECRET, "a" * 22 + "=="):
+                of_nonce = f"Sec-WebSocket-Key: {nonce}"
+                data = "\r\n".join([f"GET {LIVE} HTTP/1.1", "Host: x", *upgrade, of_nonce, *sent, "", ""])
+                yield await ask(client.server.port, data.encode()), data
+    async with live(client) as session:
+        for kind in ("session.update", _SECRET, "input_audio_buffer.append"):
+            await session.send(kind, session={_SECRET: _SECRET}, audio=_SECRET, event_id=_SECRET)
+            yield await session.until("error"), kind
+        await session.configure(transcription={"prompt": _SECRET}, turn_detection=None)
+        await session.say(pcm(say("Good morning.")))
+        await session.send("input_audio_buffer.commit")
+        yield await session.until("conversation.item.done"), "a commit"
+        await asyncio.sleep(0.2)
 
 
 @pytest.mark.parametrize("failure", [None, BadGateway("no")], ids=["answered", "failed"])

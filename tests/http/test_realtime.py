@@ -22,6 +22,7 @@ from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import APART, runner_of
 from tests.live import PATH, TRANSCRIBED, live, pcm, refused, silence, spoken
+from tests.raw import ask
 from tests.samples import Change, value
 from tests.speech import say
 
@@ -266,6 +267,21 @@ async def test_a_browser_sends_its_key_as_a_protocol(client: Client) -> None:
         assert await refused(client, headers={}, protocols=["realtime", "openai-insecure-api-key.wrong"]) == 401
     finally:
         client.session.headers["Authorization"] = f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("first", ["realtime", f"openai-insecure-api-key.{KEY}", "another"])
+async def test_the_protocols_may_have_several_lines(client: Client, first: str) -> None:
+    lines = [first, "realtime", "another", f"openai-insecure-api-key.{KEY}"]
+    lines = [first, *(line for line in lines if line != first)]
+    upgrade = [
+        "Connection: Upgrade",
+        "Upgrade: websocket",
+        "Sec-WebSocket-Version: 13",
+        f"Sec-WebSocket-Key: {'a' * 22}==",
+    ]
+    head = [f"GET {PATH} HTTP/1.1", "Host: x", *upgrade, *(f"Sec-WebSocket-Protocol: {line}" for line in lines), "", ""]
+    answer = await ask(client.server.port, "\r\n".join(head).encode())
+    assert (answer.status, answer.headers["sec-websocket-protocol"]) == (101, "realtime")
 
 
 async def test_a_request_without_an_upgrade_is_refused(client: Client) -> None:

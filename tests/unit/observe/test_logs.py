@@ -8,9 +8,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from typing import Any
 
+import jwt
 import pytest
 
+from frontend.access import api_key
 from frontend.observe.logs import LINES, JsonLines, PlainLines, QueuedLines, request_id
 from frontend.observe.metrics import LOG_DROPPED
 from frontend.observe.record import Stopwatch, begin, current
@@ -92,21 +95,122 @@ def test_lines_that_nobody_reads_are_dropped_and_counted(logger: logging.Logger,
 
 def test_long_texts_are_cut_and_a_long_traceback_keeps_its_end(logger: logging.Logger, reader: _Reader) -> None:
     try:
-        raise ValueError("x" * 100_000 + "the reason")
-    except ValueError:
+        raise OSError("x" * 100_000 + "the reason")
+    except OSError:
         logger.exception("y" * 100_000, extra={"fields": {"details": "z" * 100_000}})
     (line,) = reader.read(1)
     assert len(line) < 20_000
     assert json.loads(line)["exception"].endswith("xthe reason")
 
 
+_SECRET = "Qx7secretSpoken"
+
+
+class _QuotingError(Exception):
+    pass
+
+
+def _deep(text: str) -> None:
+    try:
+        int(text)
+    except ValueError as error:
+        raise _QuotingError(f"no number: {text}") from error
+
+
+@pytest.mark.parametrize("form", LINES)
+@pytest.mark.parametrize("name", ["quartet", "aiohttp.server"])
+def test_an_error_is_shown_by_its_type_and_its_lines_without_its_message(form: str, name: str) -> None:
+    with pytest.raises(_QuotingError) as raised:
+        _deep(_SECRET)
+    error = (raised.type, raised.value, raised.tb)
+    line = LINES[form]().format(_line_of(name, "unforeseen error", (), error))
+    assert _SECRET not in line
+    assert line.index("builtins.ValueError") < line.index("_QuotingError", line.index("builtins.ValueError"))
+    assert "test_logs.py" in line
+    assert "in _deep" in line
+
+
+def test_errors_of_a_group_are_shown_too() -> None:
+    group = ExceptionGroup(_SECRET, [KeyError(_SECRET), OSError("no route to host")])
+    line = JsonLines().format(_line_of("quartet", "x", (), (type(group), group, None)))
+    assert _SECRET not in line
+    assert "KeyError" in line
+    assert "OSError: no route to host" in line
+
+
+def test_an_error_that_is_its_own_cause_is_shown_once() -> None:
+    first, second = KeyError(), ValueError()
+    first.__context__, second.__context__ = second, first
+    assert JsonLines().format(_line_of("quartet", "x", (), (KeyError, first, None))).count("KeyError") == 1
+
+
+@pytest.mark.parametrize("form", LINES)
+@pytest.mark.parametrize("name", ["aiohttp.websocket", "asyncio", "root", "quartets"])
+@pytest.mark.parametrize(
+    ("message", "arguments", "shown"),
+    [
+        (f"says {_SECRET}", (), "a line of"),
+        ("client protocols %r, %d of them", ([_SECRET], 2), "client protocols '[hidden]', 2 of them"),
+        ("%(said)s in %(seconds).1f s", ({"said": _SECRET, "seconds": 1.25},), "[hidden] in 1.2 s"),
+        ("%d", (_SECRET,), "a line of"),
+        ("%s", (_SECRET.encode(), 1), "a line of"),
+    ],
+)
+def test_a_librarys_line_has_its_own_words_numbers_and_place_alone(
+    name: str, form: str, message: str, arguments: tuple[object, ...], shown: str
+) -> None:
+    line = LINES[form]().format(_line_of(name, message, arguments))
+    assert _SECRET not in line
+    assert _SECRET.encode().hex() not in line
+    assert shown in line
+    assert name in line
+
+
+@pytest.mark.parametrize("form", LINES)
+def test_no_line_has_a_key_or_a_token(form: str) -> None:
+    token = jwt.encode({"sub": "phone-1"}, "s" * 32)
+    for secret in (api_key.new_key(), api_key.new_key()[:-3], token, token[:-3]):
+        request_id.set(secret)
+        line = LINES[form]().format(_record(f"said {secret}", details=f"the key {secret!r}", deep={"a": [secret]}))
+        request_id.set("-")
+        assert secret not in line
+        assert line.count("[hidden]") == 4
+
+
+@pytest.mark.parametrize("text", ["qk_" + "qk_" * 1300, "eyJ" * 1300, "eyJ" + "a." * 2000, "eyJa-" * 800])
+def test_long_lines_are_searched_in_linear_time(text: str) -> None:
+    began = time.process_time()
+    JsonLines().format(_record(text))
+    assert time.process_time() - began < 0.02
+
+
+def _line_of(name: str, message: str, arguments: tuple[object, ...], error: Any = None) -> logging.LogRecord:
+    return logging.LogRecord(name, logging.ERROR, "a_library.py", 7, message, arguments, error)
+
+
 def test_the_last_lines_are_written_at_the_end() -> None:
     assert len(_logged("[logging.info('line %d', n) for n in range(500)]")) == 500
 
 
-def test_a_warning_is_an_escaped_line() -> None:
-    (line,) = _logged("import warnings; warnings.warn('a\\nb\\x1b[2J')")
-    assert "a\nb\x1b[2J" in json.loads(line)["message"]
+@pytest.mark.parametrize(
+    ("code", "shown"),
+    [
+        ("import warnings; warnings.warn('Qx7secret\\x1b[2J', ResourceWarning)", "ResourceWarning"),
+        ("import threading; threading.Thread(target=int, args=['Qx7secret']).start()", "ValueError"),
+        ("[type('X', (), {'__del__': lambda self: int('Qx7secret')})()].clear()", "ValueError"),
+        (
+            "import asyncio\nasync def fail(): int('Qx7secret')\n"
+            "async def run():\n asyncio.get_running_loop().set_exception_handler(log_of_loop)\n"
+            " asyncio.create_task(fail()); await asyncio.sleep(0.01)\nasyncio.run(run())",
+            "ValueError",
+        ),
+    ],
+    ids=["a warning", "a thread", "a destructor", "a task"],
+)
+def test_what_python_would_write_to_standard_error_is_a_line_without_texts(code: str, shown: str) -> None:
+    (line,) = _logged(f"import warnings; warnings.simplefilter('always')\n{code}")
+    assert shown in line
+    assert "Qx7secret" not in line
 
 
 def test_a_plain_line_has_names_and_values_and_quotes_ambiguous_ones() -> None:
