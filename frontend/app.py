@@ -27,7 +27,7 @@ from frontend.operations.realtime import handler as realtime
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
 from frontend.operations.transcription import handler as transcription
-from frontend.pages import metrics
+from frontend.pages import fixed, metrics
 from frontend.pages.routes import QUERIES, routes
 from frontend.pages.site import missing_middleware
 from frontend.parts import run_parts
@@ -71,7 +71,7 @@ def create_app(settings: Settings, connect: Connect = Triton) -> web.Application
     for model, export in app[keys.EXPORTS].items():
         if export.way:
             MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
-    app[metrics.METRICS] = metrics.MetricsPage()
+    app[metrics.METRICS], app[fixed.FIXED] = metrics.MetricsPage(), {}
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
     app.add_routes([*_routes(settings), *routes(settings)])

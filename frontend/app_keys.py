@@ -23,6 +23,7 @@ from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.processes.turnstile import Turnstile
 from frontend.usage.bill import Billing
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.queries import UsageQueries
@@ -32,6 +33,7 @@ ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
 WRONG_KEYS = web.AppKey("wrong_keys", WrongKeys)
+STRANGERS = web.AppKey("strangers", Turnstile)
 EXPORTS: web.AppKey[Mapping[str, Export]] = web.AppKey("exports")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)

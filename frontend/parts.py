@@ -37,6 +37,7 @@ from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
 from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
+from frontend.processes.turnstile import Turnstile
 from frontend.text.phonemes import load_phonemizer
 from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes
@@ -51,6 +52,8 @@ _AUDIO_SECONDS = 90.0
 # Tasks per text process. espeak-ng's bridge leaks about 13 bytes per character, so processes are replaced.
 _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
+# Requests without a known key per iteration of the event loop. One takes about 0.2 ms.
+_STRANGERS_AT_ONCE = 4
 # Modules that the processes use.
 _PRELOADED = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.http.json")
 
@@ -116,6 +119,7 @@ async def _access(app: web.Application, closing: AsyncExitStack) -> None:
         settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
     )
     app[keys.WRONG_KEYS] = WrongKeys(settings.wrong_keys_a_minute)
+    app[keys.STRANGERS] = Turnstile(_STRANGERS_AT_ONCE)
     app[keys.LIMITER] = Limiter(counters, settings.limits, settings.tiers)
 
 

@@ -5,7 +5,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
 from frontend.access.subprotocols import key_of
-from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, WRONG_KEYS
+from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, STRANGERS, TOKENS, WRONG_KEYS
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
@@ -23,11 +23,16 @@ def address_of(request: web.Request) -> str:
 
 @web.middleware
 async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Require a token that the path's registry knows, unless the path is open."""
+    """Require a token that the path's registry knows, unless the path is open.
+
+    Requests without one take turns, so that however many come, callers wait little for the event loop.
+    """
     auth = auth_of(request.path)
     if auth is not None and request.match_info.http_exception is None:
         request[CALLER] = await _identify(request, _KNOWN_BY[auth])
         request[KNOWN] = True
+    else:
+        await request.app[STRANGERS].turn()
     return await handler(request)
 
 
@@ -44,6 +49,7 @@ async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Calle
         # Only refusals are delayed or replaced. A valid key from the same address is accepted.
         network = network_of(address_of(request))
         await request.app[WRONG_KEYS].pause(network)
+        await request.app[STRANGERS].turn()
         if part is ADMIN:
             request.app[WRONG_KEYS].note_guess(network)
         raise

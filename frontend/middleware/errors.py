@@ -37,11 +37,12 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
     try:
         return await handler(request)
     except ApiError as error:
-        failure = error
+        failure = error.with_traceback(None)
     except web.HTTPException as error:
         if error.status < 400:
             raise
-        failure = _from_framework(error)
+        # The request refers to it: without the frames, no garbage collection is needed.
+        failure = _from_framework(error.with_traceback(None))
     except MissingError as error:
         failure = NotFound(str(error), param=error.param)
     except RegistryError as error:

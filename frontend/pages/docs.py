@@ -164,9 +164,13 @@ def routes(settings: Settings) -> list[web.RouteDef]:
         template = read_page(_FOLDER / "index.html", "/docs")
         return template.replace("<!-- contents -->", contents).replace("<!-- guide -->", text)
 
+    rendering = asyncio.Lock()
+
     async def show(request: web.Request) -> web.Response:
-        # The first rendering would block the event loop for too long.
-        return page_response(request, await asyncio.to_thread(page))
+        async with rendering:
+            # The first rendering would block the event loop for too long.
+            text = page() if page.cache_info().currsize else await asyncio.to_thread(page)
+        return page_response(request, text)
 
     return [
         web.get("/docs", show),

@@ -13,12 +13,13 @@ from frontend.catalogue.models import Model, Served
 from frontend.catalogue.prices import SIZES, to_chf
 from frontend.config.settings import Settings
 from frontend.errors import NotFound
-from frontend.http.rendering import json_response
+from frontend.http.rendering import JSON, json_response, render_json
 from frontend.operations.embeddings.protocol import MOST_INPUTS
 from frontend.operations.rerank.protocol import MOST_DOCUMENTS
 from frontend.operations.speech.protocol import LONGEST_INPUT, render_voices
 from frontend.operations.transcription.languages import LANGUAGES
 from frontend.operations.transcription.protocol import LARGEST_FILE
+from frontend.pages.fixed import Fixed, answer_once
 
 # OpenAI's clients expect a creation time. This one is the day on which the interface was fixed.
 _CREATED = 1_787_011_200
@@ -79,22 +80,24 @@ async def offer(request: web.Request) -> web.Response:
 
     ``size`` is the number of milliseconds, characters or tokens of a price's unit. ``exports`` has Triton models.
     """
-    settings = request.app[SETTINGS]
-    return json_response(
-        {
-            "models": [_model(settings, model) for model in settings.served.models],
-            "voices": render_voices(settings.served)["voices"],
-            "exports": {model: _export(export) for model, export in request.app[EXPORTS].items()},
-            "accents": request.app[SPEECH].accents,
-            "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
-            "languages": sorted(LANGUAGES),
-            "largest_file": LARGEST_FILE,
-            "longest_input": LONGEST_INPUT,
-            "most_inputs": MOST_INPUTS,
-            "most_documents": MOST_DOCUMENTS,
-            **_on(settings.served),
-        }
-    )
+    return answer_once(request, "offer", lambda: Fixed.of(render_json(_offer(request.app)), JSON))
+
+
+def _offer(app: web.Application) -> dict[str, Any]:
+    settings = app[SETTINGS]
+    return {
+        "models": [_model(settings, model) for model in settings.served.models],
+        "voices": render_voices(settings.served)["voices"],
+        "exports": {model: _export(export) for model, export in app[EXPORTS].items()},
+        "accents": app[SPEECH].accents,
+        "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
+        "languages": sorted(LANGUAGES),
+        "largest_file": LARGEST_FILE,
+        "longest_input": LONGEST_INPUT,
+        "most_inputs": MOST_INPUTS,
+        "most_documents": MOST_DOCUMENTS,
+        **_on(settings.served),
+    }
 
 
 ROUTES = [

@@ -25,7 +25,7 @@ from frontend.errors import (
     UnsupportedMedia,
     UploadTimeout,
 )
-from frontend.http.rendering import json_response
+from frontend.http.rendering import JSON, render_json
 from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
 from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
@@ -33,6 +33,7 @@ from frontend.operations.realtime import openapi as realtime
 from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
+from frontend.pages.fixed import Fixed, answer_once
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
 _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)
@@ -173,7 +174,7 @@ def document(settings: Settings) -> dict[str, Any]:
 
 
 async def openapi(request: web.Request) -> web.Response:
-    return json_response(document(request.app[SETTINGS]))
+    return answer_once(request, "openapi", lambda: Fixed.of(render_json(document(request.app[SETTINGS])), JSON))
 
 
 ROUTES = [web.get("/openapi.json", openapi)]

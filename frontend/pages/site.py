@@ -13,6 +13,7 @@ from frontend.pages.static_files import STATIC, file_routes, page_response, page
 _HOME = read_page(STATIC / "home" / "index.html", "/")
 # The links of the start page that only an admin port answers.
 _PRIVATE = re.compile(r'\n *<section class="card" aria-labelledby="watch">.*?</section>', re.DOTALL)
+_HOME_OF_CALLERS = _PRIVATE.sub("", _HOME)
 _MISSING = read_page(STATIC / "missing" / "index.html", "")
 _REASONS = {"/keys": "Keys are administered here once an admin key is set (QUARTET_ADMIN_KEY)."}
 # Paths that browsers open only by mistake.
@@ -20,8 +21,7 @@ _PROGRAMS = ("/v1/", "/api/", "/admin/", "/dashboard/data/", "/health/")
 
 
 async def home(request: web.Request) -> web.Response:
-    text = _PRIVATE.sub("", _HOME) if request.app[SETTINGS].admin_port else _HOME
-    return page_response(request, text)
+    return page_response(request, _HOME_OF_CALLERS if request.app[SETTINGS].admin_port else _HOME)
 
 
 @web.middleware
@@ -29,10 +29,12 @@ async def missing_middleware(request: web.Request, handler: Handler) -> web.Stre
     """Show browsers a page for unknown paths. Programs get the error of the API."""
     try:
         return await handler(request)
-    except (web.HTTPNotFound, NotFound):
+    except (web.HTTPNotFound, NotFound) as error:
         accepts = "text/html" in request.headers.get("Accept", "")
         if not accepts or request.method not in ("GET", "HEAD") or request.path.startswith(_PROGRAMS):
             raise
+        # The request refers to it: without the frames, no garbage collection is needed.
+        error.with_traceback(None)
         text = _MISSING.replace("<!-- reason -->", _REASONS.get(request.path, "The address may be misspelt."))
         return page_response(request, text, status=HTTPStatus.NOT_FOUND)
 

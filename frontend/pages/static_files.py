@@ -8,7 +8,9 @@ from pathlib import Path
 from aiohttp import web
 
 from frontend.errors import NotFound
+from frontend.http.connection import came_to_admin
 from frontend.middleware.ports import is_answered
+from frontend.pages.fixed import Fixed, answer_once
 
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
@@ -17,6 +19,8 @@ _HEAD, _HEADER, _SIGN_IN = (
     (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in")
 )
 _SITE = re.compile(r'<header class="site">.*?</header>', re.DOTALL)
+_KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+_HTML = {"Content-Type": "text/html; charset=utf-8"}
 _LINK = re.compile(r'\n *<a [^>]*href="([^"]*)".*</a>')
 
 
@@ -59,24 +63,32 @@ def page_response(
     request: web.Request, text: str, headers: Mapping[str, str] = POLICY, status: int = HTTPStatus.OK
 ) -> web.Response:
     """Answer with a page. Its header links only paths that this port answers."""
-    paths = {resource.canonical for resource in request.app.router.resources()}
 
-    def link(match: re.Match[str]) -> str:
-        return match[0] if match[1] in paths and is_answered(request, match[1]) else ""
+    def make() -> Fixed:
+        paths = {resource.canonical for resource in request.app.router.resources()}
 
-    own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
-    return web.Response(text=own, status=status, content_type="text/html", headers=headers)
+        def link(match: re.Match[str]) -> str:
+            return match[0] if match[1] in paths and is_answered(request, match[1]) else ""
+
+        own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
+        return Fixed.of(own.encode(), {**headers, **_HTML}, status)
+
+    return answer_once(request, (text, came_to_admin(request)), make)
 
 
 def file_routes(path: str, folder: Path, headers: Mapping[str, str] = POLICY) -> list[web.RouteDef]:
     """Serve the scripts, style sheets and pictures of a folder below ``path``."""
-    files = {file.name: file for file in folder.iterdir() if file.suffix in (".js", ".css", ".svg")}
+    files = {
+        file.name: Fixed.of(file.read_bytes(), {**headers, "Content-Type": _KINDS[file.suffix]})
+        for file in folder.iterdir()
+        if file.suffix in _KINDS
+    }
 
-    async def show(request: web.Request) -> web.FileResponse:
+    async def show(request: web.Request) -> web.Response:
         file = files.get(request.match_info["name"])
         if file is None:
             raise NotFound("there is no such path")
-        return web.FileResponse(file, headers=headers)
+        return file.answer(request)
 
     return [web.get(f"{path}/{{name}}", show)]
 
