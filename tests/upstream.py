@@ -37,6 +37,8 @@ class Upstream:
         self.slow = 0.0
         # What it reports of an answer.
         self.usage: Any = USAGE
+        # What it streams instead of words.
+        self.repeats = b""
         app = web.Application()
         app.router.add_post("/v1/chat/completions", self._chat)
         app.router.add_post("/v1/responses", self._response)
@@ -115,6 +117,8 @@ class Upstream:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
         await response.prepare(request)
         try:
+            for place in range(0, len(self.repeats), 100_000):
+                await response.write(self.repeats[place : place + 100_000])
             for word in ["you", "said", *said.split()]:
                 choices = [{"index": 0, "delta": {"content": f"{word} "}, "finish_reason": None}]
                 chunk = {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": "m", "choices": choices}

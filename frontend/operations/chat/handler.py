@@ -1,5 +1,6 @@
 """POST /v1/chat/completions and /v1/responses, if an upstream is set."""
 
+import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable
 from functools import partial
 from typing import Any, TypeVar
@@ -22,6 +23,8 @@ _NO_REFERENCES = (
     "an organisation with a balance can send text alone: what pictures, sounds, files and stored messages cost is not "
     "known beforehand"
 )
+# Bytes of a stream that are read at once: of lines without content, two milliseconds.
+_SLICE_BYTES = 8 * 1024
 _STREAMED = {"Content-Type": protocol.STREAM, "Cache-Control": "no-cache"}
 
 
@@ -74,8 +77,13 @@ async def _metered(pieces: AsyncIterator[bytes], meter: StreamMeter, bill: Bill)
     """The stream for the client. However it ends, the bill covers what was received."""
     try:
         async for piece in pieces:
-            if lines := meter.feed(piece):
-                yield lines
+            lines = bytearray()
+            for start in range(0, len(piece), _SLICE_BYTES):
+                lines += meter.feed(piece[start : start + _SLICE_BYTES])
+                # Yield, or a fast upstream would keep this loop from ever suspending.
+                await asyncio.sleep(0)
+            if lines:
+                yield bytes(lines)
         if rest := meter.rest():
             yield rest
         meter.usage.note()

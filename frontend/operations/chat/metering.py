@@ -1,6 +1,7 @@
 """Token counts of upstream answers, as reported or estimated from the text."""
 
 from collections.abc import Iterator
+from itertools import islice, repeat
 from typing import Any, NamedTuple
 
 import orjson
@@ -12,6 +13,8 @@ from frontend.observe.metrics import CHAT_ESTIMATES
 _BYTES_PER_TOKEN = 4
 # The longest event, in bytes, that is searched for usage.
 _LONGEST_EVENT = 1024 * 1024
+# The most parts of an event that are searched for text: those of 128 choices, many times over.
+_MOST_PARTS = 4096
 # Fields of requests and answers that contain text.
 _TEXTS = frozenset(
     ("content", "text", "input", "prompt", "instructions", "reasoning", "reasoning_content", "refusal", "arguments")
@@ -54,20 +57,28 @@ def estimate(size: int) -> int:
 
 def text_bytes(value: Any) -> int:
     """Bytes of text anywhere in a request or answer."""
-    return sum(len(text.encode("utf-8", "replace")) for text in _texts(value))
+    return _bytes_of(_parts(value))
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _bytes_of(parts: Iterator[tuple[str, Any]]) -> int:
+    texts = (part for name, part in parts if isinstance(part, str) and name in _TEXTS)
+    return sum(len(text.encode("utf-8", "replace")) for text in texts)
+
+
+def _parts(value: Any) -> Iterator[tuple[str, Any]]:
+    """Every value within a value, with its name."""
     # Without recursion: the depth of an answer has no limit.
-    left = [("", value)]
+    left: list[Iterator[tuple[str, Any]]] = [iter([("", value)])]
     while left:
-        name, part = left.pop()
+        if (found := next(left[-1], None)) is None:
+            left.pop()
+            continue
+        name, part = found
+        yield name, part
         if isinstance(part, dict):
-            left += part.items()
+            left.append(iter(part.items()))
         elif isinstance(part, list):
-            left += [(name, item) for item in part]
-        elif isinstance(part, str) and name in _TEXTS:
-            yield part
+            left.append(zip(repeat(name), part, strict=False))
 
 
 def _reported(value: dict[str, Any]) -> tuple[int | None, bool]:
@@ -118,7 +129,7 @@ class StreamMeter:
 
     def feed(self, piece: bytes) -> bytes:
         """Read a piece of the stream. Return the bytes to pass on: whole lines, and lines too long for an event."""
-        end = piece.rfind(b"\n") + 1
+        end = max(piece.rfind(b"\n"), piece.rfind(b"\r")) + 1
         if not end and len(self._event) + len(piece) > _LONGEST_EVENT:
             end = len(piece)
         if not end:
@@ -157,4 +168,4 @@ def _new_text(event: dict[str, Any]) -> int:
     if isinstance(delta, str):
         return len(delta.encode("utf-8", "replace"))
     choices = event.get("choices")
-    return text_bytes(choices) if isinstance(choices, list) else 0
+    return _bytes_of(islice(_parts(choices), _MOST_PARTS)) if isinstance(choices, list) else 0

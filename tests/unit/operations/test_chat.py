@@ -1,6 +1,7 @@
 """Requests to the upstream, its errors, and the cost of its answers."""
 
 import json
+import time
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from typing import Any
@@ -240,3 +241,31 @@ def test_a_long_line_is_passed_on() -> None:
     meter = StreamMeter(0, hides_usage=True)
     assert meter.feed(b"x" * (1024 * 1024 + 1))
     assert meter.rest() == b""
+
+
+@pytest.mark.parametrize("end", [b"\n", b"\r", b"\r\n"])
+def test_any_end_of_a_line_ends_an_event(end: bytes) -> None:
+    meter, passed = StreamMeter(0, hides_usage=True), b""
+    event = b'data: {"choices":[{"delta":{"content":"four"}}]}' + end * 2
+    usage = b'data: {"choices":[],"usage":{"total_tokens":7}}' + end * 2
+    stream = event + usage + b"data: [DONE]" + end * 2
+    for place in range(len(stream)):
+        passed += meter.feed(stream[place : place + 1])
+    passed += meter.rest()
+    assert meter.tokens == 7
+    assert b"usage" not in passed
+    assert passed.split() == (event + b"data: [DONE]").split()
+
+
+def test_lines_are_passed_on_as_they_come_without_waiting_for_an_event() -> None:
+    meter = StreamMeter(0, hides_usage=True)
+    for ends in (b"\r" * 8192, b"\n" * 8192, b"\r\n" * 4096):
+        assert meter.feed(ends) == ends
+
+
+def test_a_stream_with_very_many_parts_is_read_in_part() -> None:
+    meter = StreamMeter(0, hides_usage=False)
+    event = b'data:{"choices":[' + b'{"text":""},' * 80_000 + b"{}]}\n"
+    began = time.process_time()
+    assert meter.feed(event) == event
+    assert time.process_time() - began < 0.1
