@@ -20,6 +20,9 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
         return IdempotencyKey(request_id.get(), request.path, request[CONTENT])
 
     app, caller = request.app, request[CALLER]
+    if caller.payer is not None and request.body_exists:
+        # Before the body is in memory, which others need.
+        await app[RECORDER].wallets.ready(caller.payer)
     prices = app[SETTINGS].prices
     with Billing(app[RECORDER], prices, caller, request[CONTEXT], idempotency_key) as request[BILLING]:
         try:

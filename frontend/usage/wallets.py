@@ -4,6 +4,7 @@ Every change locks the wallet's row first. Wallets are locked in the order of th
 """
 
 import asyncio
+import math
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,8 +25,14 @@ _NOW = sa.cast(sa.extract("epoch", sa.func.now()), sa.BigInteger)
 _RETRY_SECONDS = 0.1
 # The most reservations in a statement; an outage of the database collects more.
 _RELEASED_AT_ONCE = 500
+# The longest wait for the database, in seconds. Meanwhile a body is in memory.
+_WAIT_SECONDS = 5.0
+# Seconds of a wallet's transaction after which requests wait before their body is read.
+_SLOW_SECONDS = 0.5
+_LOOK_SECONDS = 0.25
 # The longest wait for reservations of other requests to end, in seconds.
 _RELEASE_WAIT_SECONDS = 1.0
+_AWAY = "the wallet cannot be read for the moment, retry with backoff"
 
 
 async def lock(connection: AsyncConnection, org: str) -> int | None:
@@ -96,6 +103,11 @@ class _PendingWork:
     released: list[str] = field(default_factory=list)
     reserved: int = 0
     task: asyncio.Task[None] | None = None
+    # Since when the database does not answer (loop seconds).
+    began: float = math.inf
+
+
+_NONE = _PendingWork()
 
 
 class Wallets:
@@ -115,8 +127,8 @@ class Wallets:
     async def reserve(self, org: str, amount: int, deadline: float) -> str:
         """Reserve ``amount`` micro-CHF and return the reservation's id, empty if ``amount`` is 0.
 
-        Raises ``InsufficientQuota`` if the wallet has less, and ``BadGateway`` if the database does not answer by
-        ``deadline`` (loop seconds).
+        Raises ``InsufficientQuota`` if the wallet has less, and ``BadGateway`` if the database does not answer within
+        seconds, or by ``deadline`` (loop seconds).
         """
         if not amount:
             return ""
@@ -124,7 +136,7 @@ class Wallets:
         gives_up_at = loop.time() + _RELEASE_WAIT_SECONDS
         seconds = int(deadline - loop.time()) + _KEPT_SECONDS
         try:
-            async with asyncio.timeout_at(deadline):
+            async with asyncio.timeout_at(min(deadline, loop.time() + _WAIT_SECONDS)):
                 while True:
                     request = _Request(amount, seconds, loop.create_future())
                     pending.requests.append(request)
@@ -141,7 +153,16 @@ class Wallets:
                         raise InsufficientQuota("the balance does not cover this request")
                     await asyncio.sleep(_RETRY_SECONDS)
         except TimeoutError:
-            raise BadGateway("the wallet cannot be read for the moment, retry with backoff") from None
+            raise BadGateway(_AWAY) from None
+
+    async def ready(self, org: str) -> None:
+        """Wait while the database does not answer for this wallet. Raises ``BadGateway`` if that takes seconds."""
+        loop, pending = asyncio.get_running_loop(), self._pending.get(org, _NONE)
+        gives_up_at = loop.time() + _WAIT_SECONDS
+        while loop.time() - pending.began > _SLOW_SECONDS:
+            if loop.time() > gives_up_at:
+                raise BadGateway(_AWAY)
+            await asyncio.sleep(_LOOK_SECONDS)
 
     def release(self, org: str, reservation: str) -> None:
         """End a reservation without a charge."""
@@ -171,6 +192,7 @@ class Wallets:
     async def _work(self, org: str, pending: _PendingWork) -> None:
         """Run transactions until a wallet has no pending work."""
         uncertain: list[str] = []
+        pending.began = asyncio.get_running_loop().time()
         while pending.requests or pending.released:
             requests, pending.requests = [request for request in pending.requests if not request.granted.done()], []
             released, pending.released = pending.released[:_RELEASED_AT_ONCE], pending.released[_RELEASED_AT_ONCE:]
@@ -188,9 +210,11 @@ class Wallets:
                 await asyncio.sleep(_RETRY_SECONDS)
                 continue
             uncertain = []
+            pending.began = asyncio.get_running_loop().time()
             for request in requests:
                 if not request.granted.done():
                     request.granted.set_result(request in granted)
+        pending.began = math.inf
 
     async def _grant(
         self, connection: AsyncConnection, org: str, pending: _PendingWork, requests: Sequence[_Request]

@@ -8,8 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
+from frontend.app_keys import MEMORY_BUDGET
 from frontend.config.settings import Settings
 from frontend.usage.queries import UsageQueries
+from frontend.usage.wallets import Wallets
 from tests.charges import ORG_KEY, charges
 from tests.conftest import KEY, Client, bearer
 from tests.raw import connection, post
@@ -355,3 +357,40 @@ async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: 
 async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: UsageQueries, most: int) -> None:
     await books.top_up("acme", 10_000, None)
     assert await _status(client, "hi", max_tokens=most) == 429
+
+
+async def test_a_body_waits_for_its_wallet_outside_of_the_memory(
+    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await books.top_up("acme", 10_000_000, None)
+    asked, answers = asyncio.Event(), asyncio.Event()
+
+    async def ready(self: Wallets, org: str) -> None:
+        asked.set()
+        await answers.wait()
+
+    monkeypatch.setattr(Wallets, "ready", ready)
+    sending = asyncio.create_task(_status(client, "a " * 450_000, max_tokens=1))
+    await asyncio.wait_for(asked.wait(), 5)
+    await asyncio.sleep(0.2)
+    assert client.app[MEMORY_BUDGET]._total == 0
+    # Others of a known key do not wait, nor do bodies that are none.
+    assert (await client.post(PATH, json=chat("hi"))).status == 200
+    assert (await client.get("/v1/models", headers=bearer(ORG_KEY))).status == 200
+    answers.set()
+    assert await sending == 200
+
+
+async def test_a_body_that_was_read_holds_no_more_than_its_bytes(
+    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await books.top_up("acme", 10_000_000, None)
+    reserve, held = Wallets.reserve, []
+
+    async def note(self: Wallets, *arguments: Any) -> str:
+        held.append(client.app[MEMORY_BUDGET]._total)
+        return await reserve(self, *arguments)
+
+    monkeypatch.setattr(Wallets, "reserve", note)
+    assert await _status(client, "a " * 450_000, max_tokens=1) == 200
+    assert held == [pytest.approx(900_000, rel=0.01)]

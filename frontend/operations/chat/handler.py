@@ -43,6 +43,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
         body = await _offload(request, len(body), partial(protocol.with_maximum, path, usual), body)
     adds_usage = protocol.adds_usage(path, options, prepaid=prepaid)
     extended = await _offload(request, len(body), protocol.with_usage, body) if adds_usage else None
+    request[MEMORY_RESERVATION].resize(len(body) + len(extended or b""))
     async with request[BILLING].reserve(MODEL, most) as bill:
         async with request.app[CHAT].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:

@@ -14,6 +14,7 @@ from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
+from frontend.usage import wallets as module
 from frontend.usage.queries import UsageQueries
 from frontend.usage.wallets import Wallets, settle
 from tests.databases import PostgresServer
@@ -154,6 +155,42 @@ async def test_while_the_database_is_away_a_caller_waits_until_the_deadline(
     broken()
     with pytest.raises(BadGateway):
         await wallets.reserve("acme", 100, _soon(0.3))
+
+
+async def test_a_wallet_that_cannot_be_read_is_waited_for_within_seconds(
+    wallets: Wallets, broken: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_WAIT_SECONDS", 0.3)
+    broken()
+    began = time.monotonic()
+    with pytest.raises(BadGateway):
+        await wallets.reserve("acme", 100, _soon(300))
+    assert time.monotonic() - began < 2
+
+
+async def test_a_request_begins_only_while_the_database_answers(
+    wallets: Wallets, broken: Callable[[], None], mended: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_SLOW_SECONDS", 0.2)
+    # A wallet without work is ready, and so is one whose work is quick.
+    await wallets.ready("acme")
+    reservation = await wallets.reserve("acme", 100, _soon())
+    broken()
+    waiting = asyncio.create_task(wallets.reserve("acme", 100, _soon()))
+    wallets.release("acme", reservation)
+    await asyncio.sleep(0.1)
+    await wallets.ready("acme")
+    await asyncio.sleep(0.3)
+    beginning = asyncio.create_task(wallets.ready("acme"))
+    await wallets.ready("zenith")
+    await asyncio.sleep(0.3)
+    assert not beginning.done()
+    monkeypatch.setattr(module, "_WAIT_SECONDS", 0.1)
+    with pytest.raises(BadGateway):
+        await wallets.ready("acme")
+    mended()
+    await waiting
+    await beginning
 
 
 async def test_waiting_requests_continue_when_the_database_returns(
