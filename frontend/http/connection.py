@@ -29,8 +29,9 @@ from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from frontend.config.settings import Settings
-from frontend.errors import BadGateway, Internal, InvalidRequest
+from frontend.errors import BadGateway, Internal, InvalidRequest, Unauthorized
 from frontend.http.admission import Admission
+from frontend.http.frames import FrameReader
 from frontend.http.origins import readable
 from frontend.http.parse_queue import ParseQueue
 from frontend.http.rendering import refusal, refusal_bytes
@@ -40,6 +41,8 @@ from frontend.observe.logs import log
 
 # Whether the caller is authenticated.
 KNOWN = web.RequestKey("known", bool)
+# Ends a connection that has an end of its own, when its key is revoked.
+ON_REVOKED: web.RequestKey[Callable[[Unauthorized], None]] = web.RequestKey("on_revoked")
 # Seconds for which the rest of a refused body is discarded, so that the client can read the refusal. Authenticated
 # callers get longer.
 _LINGER_SECONDS = 5.0
@@ -139,8 +142,9 @@ class Connection(web.RequestHandler):
         self._half_closed = False
         # Whether the server ends the connection.
         self.ending = False
-        # Whether it is a WebSocket, and how to end that.
-        self._is_socket = False
+        # The reader of a WebSocket, whether it comes too fast, and how to end it.
+        self._frames: FrameReader | None = None
+        self._rests = False
         self.leave: Callable[[], None] | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -168,7 +172,7 @@ class Connection(web.RequestHandler):
         self._first_request.cancel()
         self._unparsed.clear()
         # Both refer to this connection, and reference cycles make garbage collection longer.
-        self._last_body, self.leave = EMPTY_PAYLOAD, None
+        self._last_body, self.leave, self._frames = EMPTY_PAYLOAD, None, None
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
@@ -196,11 +200,11 @@ class Connection(web.RequestHandler):
             # aiohttp resumes the parser.
             self._parse(data)
             return
-        queue, waits = self.port.parse_queue, bool(self._unparsed)
+        queue, waits = self.port.parse_queue, bool(self._unparsed) or self._rests
         self._unparsed += data
         if not waits:
             # Only the first bytes of a request count as a beginning, even if the rest comes slowly.
-            (queue.resume if self._head or self._is_socket else queue.begin)(self._parse_piece)
+            (queue.resume if self._head or self._frames else queue.begin)(self._parse_piece)
         if self._unparsed and self.transport is not None:
             self.transport.pause_reading()
 
@@ -208,9 +212,22 @@ class Connection(web.RequestHandler):
         piece = bytes(self._unparsed[:_PIECE_BYTES])
         del self._unparsed[:_PIECE_BYTES]
         self._parse(piece)
+        if self._frames is not None and self._frames.early > 0 and self.transport is not None:
+            self._rests = True
+            self.transport.pause_reading()
+            self._event_loop.call_later(self._frames.early, self._end_rest)
+        else:
+            self._read_on()
+
+    def _end_rest(self) -> None:
+        self._rests = False
+        if self.transport is not None:
+            self._read_on()
+
+    def _read_on(self) -> None:
         if self._unparsed:
             # A session that is behind with its messages gets no more of them.
-            if not (self._is_socket and self._body_paused):
+            if not (self._frames and self._body_paused):
                 self.port.parse_queue.resume(self._parse_piece)
         elif self.transport is not None and not self._body_paused and not self._buffer_paused:
             self.transport.resume_reading()
@@ -221,7 +238,7 @@ class Connection(web.RequestHandler):
             return
         # Without data, aiohttp resumes the parser. The clock for more data starts here.
         self._received_at = self._event_loop.time()
-        if not self._is_socket and self._last_body.is_eof():
+        if self._frames is None and self._last_body.is_eof():
             self._head += data[: _LONGEST_HEAD - len(self._head)]
         before = len(self._messages)
         super().data_received(data)
@@ -237,9 +254,9 @@ class Connection(web.RequestHandler):
 
     def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
         """aiohttp reads messages of a WebSocket from now on."""
-        self._is_socket = True
+        self._frames = FrameReader(parser)
         self._head.clear()
-        super().set_parser(parser, data_received_cb)
+        super().set_parser(cast(WebSocketReader, self._frames), data_received_cb)
 
     def _replace_last(self) -> None:
         head = bytes(self._head + self._unparsed)[:_LONGEST_HEAD]
@@ -267,17 +284,17 @@ class Connection(web.RequestHandler):
         if self.transport is None:
             return
         # A session that takes several messages in one iteration resumes as often.
-        held, self._body_paused = self._is_socket and self._body_paused, False
+        held, self._body_paused = self._frames is not None and self._body_paused, False
         super().resume_reading(resume_parser)
-        if self._unparsed and self.transport is not None:
+        if (self._unparsed or self._rests) and self.transport is not None:
             self.transport.pause_reading()
-            if held:
+            if held and not self._rests:
                 self.port.parse_queue.resume(self._parse_piece)
 
     def eof_received(self) -> bool:  # type: ignore[override]
         """The caller closed its writing side. Returns whether the connection stays open for the answer."""
         soon = self._event_loop.time() - self._received_at < _HALF_CLOSE_SECONDS
-        answering = self._admitted and not self._is_socket and self._unanswered and self._last_body.is_eof()
+        answering = self._admitted and self._frames is None and self._unanswered and self._last_body.is_eof()
         # A transport that reads again finds the end again.
         if soon and answering and not self._half_closed:
             self._half_closed = True

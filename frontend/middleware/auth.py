@@ -10,6 +10,7 @@ from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN,
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
 from frontend.http.connection import KNOWN
+from frontend.middleware.revocation import ended_with_key
 
 # The part that looks up tokens of each kind.
 _KNOWN_BY = {API_KEY: API_KEYS, MOBILE_TOKEN: TOKENS, ADMIN_KEY: ADMIN}
@@ -31,6 +32,9 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
     if auth is not None and request.match_info.http_exception is None:
         request[CALLER] = await _identify(request, _KNOWN_BY[auth])
         request[KNOWN] = True
+        if auth == API_KEY:
+            async with ended_with_key(request, request.app[API_KEYS], _token(request)):
+                return await handler(request)
     else:
         await request.app[STRANGERS].turn()
     return await handler(request)

@@ -2,18 +2,25 @@
 
 import asyncio
 import gc
+import time
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from aiohttp import WSMsgType
 from numpy.typing import NDArray
 
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
+from frontend.access.registry import Registry
 from frontend.config.settings import Settings
-from frontend.errors import Unauthorized
+from frontend.database.engine import open_engine
+from frontend.errors import BadGateway, Unauthorized
+from frontend.middleware import revocation
 from frontend.operations.realtime import session as module
 from frontend.operations.realtime import wire
+from frontend.operations.realtime.transcriber import Transcriber
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import Client, bearer
@@ -21,6 +28,7 @@ from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import runner_of
 from tests.live import TRANSCRIBED, Live, live, pcm, refused, silence, spoken
+from tests.samples import value
 from tests.speech import SAMPLE_RATE, say
 
 pytestmark = pytest.mark.settings(extensions="realtime")
@@ -224,3 +232,130 @@ async def test_a_stop_waits_for_no_model_that_hangs(
 async def test_a_process_that_stops_begins_no_session(client: Client) -> None:
     runner_of(client).state.closing = True
     assert await refused(client) == 502
+
+
+async def _closes(session: Live) -> tuple[str, int | None]:
+    """The type of the error, and the code of the close."""
+    (*_, told) = await session.until("error")
+    return told["error"]["type"], await session.closed()
+
+
+@pytest.fixture
+def revoked(settings: Settings) -> Callable[[str], Awaitable[None]]:
+    async def revoke(key: str) -> None:
+        engine = open_engine(settings.database)
+        await Registry(engine).revoke(key)
+        await engine.dispose()
+
+    return revoke
+
+
+async def test_a_silent_session_of_a_revoked_key_ends_within_seconds(
+    client: Client, books: UsageQueries, revoked: Callable[[str], Awaitable[None]]
+) -> None:
+    async with live(client, headers=bearer(ORG_KEY)) as ends, live(client) as stays:
+        await ends.until("session.created")
+        sending = asyncio.create_task(ends.say(pcm(silence(60.0))))
+        await asyncio.sleep(0.2)
+        await revoked(ORG_KEY)
+        async with asyncio.timeout(5):
+            assert await _closes(ends) == ("invalid_api_key", 1008)
+        sending.cancel()
+        await stays.send("input_audio_buffer.clear")
+        await stays.until("input_audio_buffer.cleared")
+
+
+async def test_a_session_outlives_an_outage_of_the_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = asyncio.Event()
+
+    async def identify(self: KnownKeys, key: str) -> Caller:
+        asked.set()
+        raise BadGateway("away")
+
+    monkeypatch.setattr(revocation, "_LOOK_SECONDS", 0.05)
+    async with live(client) as session:
+        await session.until("session.created")
+        monkeypatch.setattr(KnownKeys, "identify", identify)
+        for _ in range(2):
+            asked.clear()
+            await asyncio.wait_for(asked.wait(), 5)
+        await session.send("input_audio_buffer.clear")
+        await session.until("input_audio_buffer.cleared")
+
+
+@pytest.mark.settings(live_sessions=2)
+async def test_the_places_of_clients_that_vanish_are_free_at_once(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ended = Transcriber.close
+
+    async def close(self: Transcriber) -> None:
+        # A model may be unable to stop a call that it has.
+        await asyncio.sleep(5)
+        await ended(self)
+
+    monkeypatch.setattr(Transcriber, "close", close)
+    for _ in range(3):
+        async with live(client) as first, live(client) as second:
+            for each in (first, second):
+                await each.until("session.created")
+                each.socket._response.connection.transport.abort()  # type: ignore[union-attr]
+        await asyncio.sleep(0.2)
+    assert await refused(client) == 101
+
+
+async def test_audio_is_listened_to_little_faster_than_it_is_spoken(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_AUDIO_AHEAD", 1.0)
+    async with live(client) as session:
+        await session.configure(**BY_CLIENT)
+        began = time.monotonic()
+        # In one message, during which pings are answered.
+        await session.say(pcm(silence(4.0)), 10**6)
+        await session.socket.ping(b"still there?")
+        await session.send("input_audio_buffer.clear")
+        await session.until("input_audio_buffer.cleared")
+        assert (4.0 - 1.0) / wire._AUDIO_A_SECOND - 0.2 < time.monotonic() - began < 6
+        # It may be ahead again after a pause.
+        await asyncio.sleep(1.0)
+        began = time.monotonic()
+        await session.say(pcm(silence(0.5)))
+        await session.send("input_audio_buffer.clear")
+        await session.until("input_audio_buffer.cleared")
+        assert time.monotonic() - began < 0.5
+
+
+async def test_a_ping_is_answered_while_a_recording_is_listened_to(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(wire, "_AUDIO_AHEAD", 0.1)
+    async with live(client, autoping=False) as session:
+        await session.until("session.created")
+        await session.say(pcm(silence(20.0)), 10**6)
+        await session.socket.ping(b"still there?")
+        async with asyncio.timeout(3):
+            while (message := await session.socket.receive()).type is not WSMsgType.PONG:
+                assert message.type is WSMsgType.TEXT
+    # A client that closes meanwhile is gone.
+    await until(lambda: not value("quartet_live_sessions", tier="free"))
+
+
+async def test_a_frame_without_a_mask_ends_the_session(client: Client) -> None:
+    async with live(client) as session:
+        await session.until("session.created")
+        session.socket._response.connection.transport.write(b"\x81\x02{}")  # type: ignore[union-attr]
+        assert await session.closed() == 1002
+
+
+async def test_parts_of_a_message_that_never_ends_wait(client: Client) -> None:
+    async with live(client) as session:
+        await session.until("session.created")
+        wire_of_client: Any = session.socket._response.connection.transport  # type: ignore[union-attr]
+        began = time.monotonic()
+        wire_of_client.write(b"\x01\x80mask" + b"\x00\x80mask" * 1500 + b"\x80\x80mask")
+        await session.until("error")
+        assert time.monotonic() - began > 1
+        # The session lives, and what comes slowly does not wait.
+        await session.send("input_audio_buffer.clear")
+        await session.until("input_audio_buffer.cleared")

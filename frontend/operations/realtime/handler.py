@@ -9,7 +9,7 @@ from frontend.catalogue.extensions import REALTIME as EXTENSION
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import BadGateway, InvalidRequest
 from frontend.http import fields
-from frontend.http.connection import ends_connection, on_leaving
+from frontend.http.connection import ON_REVOKED, ends_connection, on_leaving
 from frontend.observe.logs import log
 from frontend.operations.realtime.protocol import SessionConfig
 from frontend.operations.realtime.session import Session
@@ -36,14 +36,15 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     if ends_connection(request):
         raise BadGateway("this server is about to stop, retry")
     beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
-    async with live.admitted(request[CALLER]):
+    async with live.admitted(request[CALLER]) as place:
         await socket.prepare(request)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
         session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
         on_leaving(request, session.leave)
+        request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
-            await session.run()
+            await session.run(place.close)
         except ConnectionError:
             # The client has gone.
             pass

@@ -3,7 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -62,21 +62,26 @@ class LivePipeline:
     _opening: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     @asynccontextmanager
-    async def admitted(self, caller: Caller) -> AsyncIterator[None]:
-        """Count a session, and wait until it may open. Raises ``RateLimited`` if the key has too many."""
+    async def admitted(self, caller: Caller) -> AsyncIterator[ExitStack]:
+        """Count a session, and wait until it may open. Raises ``RateLimited`` if the key has too many.
+
+        Its place is free at the end, or when what it yields is closed.
+        """
         if self._open[caller.id] >= self.settings.live_sessions:
             message = f"too many live sessions of this key at once (at most {self.settings.live_sessions})"
             raise RateLimited(message, headers={"Retry-After": _RETRY_AFTER})
-        self._open[caller.id] += 1
-        try:
+        with ExitStack() as place:
+            self._open[caller.id] += 1
+            place.callback(self._leave, caller.id)
             async with self._opening:
                 await asyncio.sleep(_OPENING_SECONDS)
-            with LIVE_SESSIONS.labels(caller.tier).track_inprogress():
-                yield
-        finally:
-            self._open[caller.id] -= 1
-            if not self._open[caller.id]:
-                del self._open[caller.id]
+            place.enter_context(LIVE_SESSIONS.labels(caller.tier).track_inprogress())
+            yield place
+
+    def _leave(self, key: str) -> None:
+        self._open[key] -= 1
+        if not self._open[key]:
+            del self._open[key]
 
     async def frames(
         self, listener: Listener, data: bytes, context: RequestContext, timer: WorkTimer, *, last: bool

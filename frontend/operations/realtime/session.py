@@ -3,7 +3,7 @@
 import asyncio
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 from aiohttp import WSCloseCode
@@ -66,8 +66,8 @@ class Session:
         self._event_id: str | None = None
         self._leaving: asyncio.Task[None] | None = None
 
-    async def run(self) -> None:
-        """Serve the session until one side ends it."""
+    async def run(self, leave: Callable[[], None]) -> None:
+        """Serve the session until one side ends it, and call ``leave`` then: a model may not stop at once."""
         end: SessionEnd | None = None
         try:
             await self._serve()
@@ -76,6 +76,7 @@ class Session:
         except ApiError as failure:
             end = SessionEnd(WSCloseCode.POLICY_VIOLATION, failure)
         finally:
+            leave()
             await self._transcriber.close()
             current().quantity = self._transcriber.charged_ms
         if end is not None:
@@ -201,6 +202,7 @@ class Session:
             if not data:
                 return
             self._listener = Listener(self._config.audio_format, self._config.rate)
+        await self._wire.pace(len(data) / self._bytes_per_second)
         heard = await self._pipeline.frames(self._listener, data, self._context, self._transcriber.timer, last=last)
         outgoing, left = [], heard.count
         for samples, probability in zip(heard.samples, heard.probabilities.tolist(), strict=True):

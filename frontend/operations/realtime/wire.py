@@ -9,6 +9,7 @@ from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest
 from frontend.operations.realtime import events
+from frontend.processes.pace import Pace
 from frontend.processes.turnstile import Turnstile
 
 # Bytes of a message: four seconds of PCM in base64, for which each session has memory; and the most, as at OpenAI, of
@@ -23,7 +24,10 @@ _LOOK_SECONDS = 0.02
 _PING_SECONDS = 20.0
 # A client sends at most this many messages a second in the long run, and twice as many in the first one.
 _MESSAGES_A_SECOND = 125
+# Seconds of audio that are listened to per second, and those that may be ahead of it. Other requests need the models.
+_AUDIO_A_SECOND, _AUDIO_AHEAD = 1.25, 10.0
 _ENDS = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
+_CONTROLS = (WSMsgType.PING, WSMsgType.PONG)
 _EXPIRED = "session_expired"
 # Broken messages, of which more may be under way.
 _BROKEN = (WSCloseCode.MESSAGE_TOO_BIG, WSCloseCode.INVALID_TEXT, WSCloseCode.PROTOCOL_ERROR)
@@ -86,7 +90,10 @@ class Wire:
         self._socket, self._loop = socket, asyncio.get_running_loop()
         self._write_seconds, self._idle_seconds = settings.write_seconds, settings.live_idle_seconds
         self._ends_at = self._loop.time() + settings.live_seconds
-        self._heard_at = self._paced_until = self._loop.time()
+        self._heard_at = self._loop.time()
+        self._messages, self._audio = Pace(_MESSAGES_A_SECOND, _MESSAGES_A_SECOND), Pace(_AUDIO_A_SECOND, _AUDIO_AHEAD)
+        # A message that came while the session rested.
+        self._early: WSMessage | None = None
         self._end: SessionEnd | None = None
         self._waiting: asyncio.Timeout | None = None
         # Keeps events together that are sent together.
@@ -103,9 +110,14 @@ class Wire:
             self._waiting.reschedule(self._loop.time())
 
     def check(self) -> None:
-        """Raise ``SessionEnd`` if the session is to end, while work that takes long keeps ``receive`` from doing so."""
+        """Raise ``SessionEnd`` if the session is to end, while work that takes long keeps ``receive`` from doing so.
+
+        Raises ``ConnectionError`` if the client has closed the connection.
+        """
         if self._end is not None:
             raise self._end
+        if self._early is not None and self._early.type in _ENDS:
+            raise ConnectionResetError("the client has gone")
 
     async def send(self, *told: events.Fields) -> None:
         """Send events in order. A client that reads none of them for ``write_seconds`` is cut off.
@@ -137,7 +149,7 @@ class Wire:
 
         Raises ``SessionEnd`` when the server ends the session, and ``InvalidRequest`` for a binary message.
         """
-        pinged = False
+        pinged, self._heard_at = False, self._loop.time()
         while True:
             due = self._loop.time() + _PING_SECONDS
             try:
@@ -154,25 +166,51 @@ class Wire:
             pinged = False
             if message.type in _ENDS:
                 return None
-            await self._pace()
-            if message.type is WSMsgType.PING:
-                await self._frame(message.data, WSMsgType.PONG)
-            elif message.type is not WSMsgType.PONG:
+            await self._turn()
+            if message.type in _CONTROLS:
+                await self._answer(message)
+            else:
                 self._heard_at = self._loop.time()
                 if message.type is not WSMsgType.TEXT:
                     raise InvalidRequest("events are JSON in text messages", code="invalid_json")
                 return str(message.data)
 
-    async def _pace(self) -> None:
+    async def _turn(self) -> None:
         """Wait if messages come too fast, and while other sessions have their turn."""
-        now = self._loop.time()
-        self._paced_until = max(now, self._paced_until) + 1 / _MESSAGES_A_SECOND
-        if (wait := self._paced_until - now - 1) > 0:
+        if (wait := self._messages.wait(1)) > 0:
             await asyncio.sleep(wait)
         await self._turnstile.turn()
 
+    async def _answer(self, control: WSMessage) -> None:
+        if control.type is WSMsgType.PING:
+            await self._frame(control.data, WSMsgType.PONG)
+
+    async def pace(self, seconds: float) -> None:
+        """Wait before so much audio is listened to, if too much was. Pings are answered until another message comes."""
+        if (wait := self._audio.wait(seconds)) <= 0:
+            return
+        try:
+            async with asyncio.timeout(wait) as self._waiting:
+                while self._early is None:
+                    message = await self._socket.receive()
+                    if message.type in _CONTROLS:
+                        await self._turn()
+                        await self._answer(message)
+                    else:
+                        self._early = message
+                if self._early.type not in _ENDS:
+                    await asyncio.sleep(wait)
+        except TimeoutError:
+            pass
+        finally:
+            self._waiting = None
+        self.check()
+
     async def _next(self, due: float) -> WSMessage:
         """A message of any type, or ``TimeoutError`` at ``due`` or after ``end``."""
+        if self._early is not None:
+            message, self._early = self._early, None
+            return message
         now, idle_at = self._loop.time(), self._heard_at + self._idle_seconds
         if now >= self._ends_at:
             raise SessionEnd(WSCloseCode.OK, InvalidRequest("the session has reached its longest time", code=_EXPIRED))
