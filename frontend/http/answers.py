@@ -50,9 +50,8 @@ async def deliver(
     again. A caller that disconnects after the first byte, or reads too slowly, pays. If the server fails, it charges
     nothing and aborts the connection: the client has no other way to notice.
     """
-    answer, settings = web.StreamResponse(status=status, headers=head), request.app[SETTINGS]
+    answer, settings = _answer(head, body, status), request.app[SETTINGS]
     if isinstance(body, bytes):
-        answer.content_length = len(body)
         # A body that HTTP does not allow here would corrupt the connection's next answer.
         if must_be_empty_body(request.method, status):
             body = b""
@@ -60,7 +59,7 @@ async def deliver(
         request[MEMORY_RESERVATION].closing.close()
         request[MEMORY_RESERVATION].resize(len(body))
         cut = max(0, len(body) - 1) // _PIECE * _PIECE
-        pieces, last = _cut(body, cut, request[MEMORY_RESERVATION]), body[cut:]
+        pieces, last = _cut(body, cut, request[MEMORY_RESERVATION]), body[cut:] if cut else b""
         seconds = settings.write_seconds + len(body) / settings.min_answer_rate
     else:
         pieces, last = body, b""
@@ -90,6 +89,16 @@ async def deliver(
                 bill.charge()
             break_off(request, failed=isinstance(error, Exception) and not left)
             raise
+    return answer
+
+
+def _answer(head: Mapping[str, str], body: bytes | AsyncGenerator[bytes, None], status: int) -> web.StreamResponse:
+    """An answer that is sent in one write, with its head, if it fits into a piece."""
+    if isinstance(body, bytes) and len(body) <= _PIECE:
+        return web.Response(status=status, headers=head, body=body)
+    answer = web.StreamResponse(status=status, headers=head)
+    if isinstance(body, bytes):
+        answer.content_length = len(body)
     return answer
 
 

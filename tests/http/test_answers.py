@@ -5,6 +5,7 @@ import logging
 import socket
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
 from aiohttp import ClientError
@@ -18,8 +19,9 @@ from tests.charges import COST, ORG_KEY, charges, find_disk_full, speak
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import SPOKEN, logged, runner_of, speak_long
-from tests.raw import connection
+from tests.http.calls import EMBED, SPOKEN, logged, runner_of, speak_long
+from tests.raw import answer as read_answer
+from tests.raw import connection, head, post
 
 
 async def test_a_caller_that_disconnects_before_the_answer_is_not_charged(
@@ -74,3 +76,57 @@ async def test_an_answer_that_cannot_be_charged_breaks_off(
             await speak(client, key=ORG_KEY)
     await client.app[RECORDER]._check()
     assert (await speak(client, key=ORG_KEY))[0] == 200
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        head("GET", "/v1/models"),
+        head("GET", "/v1/nothing"),
+        post(EMBED, b'{"input": "a"}'),
+        post(EMBED, b'{"input": ["a", "b", "c"], "encoding_format": "base64"}'),
+        post(EMBED, b'{"input": 1}'),
+        post("/v1/rerank", b'{"query": "a", "documents": ["b"]}'),
+        head("GET", "/v1/models", key="wrong"),
+        head("GET", "/dashboard/data/account"),
+    ],
+    ids=["models", "no path", "numbers", "base64", "a refusal", "rerank", "a wrong key", "an account"],
+)
+async def test_an_answer_that_fits_leaves_in_one_write(
+    client: Client, asked: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes: list[int] = []
+    made = connections.Connection.connection_made
+
+    def connection_made(self: connections.Connection, transport: Any) -> None:
+        transport.set_write_buffer_limits(0)
+        for name in ("write", "writelines"):
+            send = getattr(transport, name)
+
+            def note(data: Any, send: Any = send, name: str = name) -> None:
+                # asyncio's writelines calls write once.
+                writes.extend([len(data)] * (name == "write"))
+                send(data)
+
+            setattr(transport, name, note)
+        made(self, transport)
+
+    monkeypatch.setattr(connections.Connection, "connection_made", connection_made)
+    async with connection(client.port) as (reader, writer):
+        for _ in range(3):
+            writes.clear()
+            writer.write(asked)
+            answer = await read_answer(reader)
+            assert answer.body
+            assert len(writes) == 1
+
+
+async def test_an_answer_to_head_has_the_length_and_no_body(client: Client) -> None:
+    async with connection(client.port) as (reader, writer):
+        writer.write(head("HEAD", "/v1/models") + head("GET", "/v1/models"))
+        first, second = await reader.readuntil(b"\r\n\r\n"), await reader.readuntil(b"\r\n\r\n")
+        of_first, of_second = (
+            [line for line in each.split(b"\r\n") if line.lower().startswith((b"content-", b"http/"))]
+            for each in (first, second)
+        )
+        assert of_first == of_second
