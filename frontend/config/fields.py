@@ -35,7 +35,7 @@ class Fields:
     min_body_rate: int = setting(8192, "minimum upload rate in bytes per second; slower uploads are rejected", ge=0)
     max_body_bytes: int = setting(4 * 1024**2, "largest JSON body in bytes", ge=1024)
     write_seconds: float = setting(30.0, "close a connection whose response makes no progress for this long", ge=1)
-    min_answer_rate: int = setting(1024, "minimum download rate in bytes per second; slower downloads are ended", ge=1)
+    min_answer_rate: int = setting(4096, "minimum download rate in bytes per second; slower downloads are ended", ge=1)
     held_bytes: int = setting(
         1024**3, "memory for bodies, samples and responses; one key or all bulk gets half", ge=64 * 1024**2
     )

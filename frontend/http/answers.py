@@ -1,6 +1,7 @@
 """Delivery of answers: the only place that sends an answer and records its charge."""
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
@@ -60,20 +61,24 @@ async def deliver(
         request[MEMORY_RESERVATION].resize(len(body))
         cut = max(0, len(body) - 1) // _PIECE * _PIECE
         pieces, last = _cut(body, cut, request[MEMORY_RESERVATION]), body[cut:] if cut else b""
-        seconds = settings.write_seconds + len(body) / settings.min_answer_rate
+        rate = float(settings.min_answer_rate)
+        seconds = settings.write_seconds + len(last) / rate
     else:
         pieces, last = body, b""
-        seconds = settings.write_seconds + request[CONTEXT].remaining()
+        seconds, rate = settings.write_seconds + request[CONTEXT].remaining(), math.inf
     if bill is not None:
         request[CHARGED] = answer
     with current().tracer.span("answer"):
         await answer.prepare(request)
-        begun, waits, deadline = False, False, asyncio.timeout(seconds)
+        begun, waits, due = False, False, asyncio.get_running_loop().time() + seconds
+        deadline = asyncio.timeout_at(due)
         try:
             async with deadline, aclosing(pieces):
                 async for piece in pieces:
                     # A stream that ends at the request's deadline while its reader is waited for is broken off by it.
                     waits = not isinstance(body, bytes)
+                    due += len(piece) / rate
+                    deadline.reschedule(due)
                     await answer.write(piece)
                     begun = True
                     await request.writer.drain()

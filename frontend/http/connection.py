@@ -49,6 +49,9 @@ _LINGER_SECONDS = 5.0
 # aiohttp stops parsing a body when this many bytes wait to be read, or a sixteenth as many chunks.
 _READ_BYTES = 1024
 web_ws.DEFAULT_CHUNK_SIZE = 1024  # type: ignore[attr-defined]
+# Bytes of an answer that the kernel takes before the caller reads: it has twice as many for them. By default, it takes
+# megabytes for each connection, which no bound of ours counts.
+_UNREAD_ANSWER_BYTES = 64 * 1024
 # Most bytes that are parsed at once.
 _PIECE_BYTES = 8 * 1024
 # Most bytes of a request line or of a header: 16 KiB, as peers take, and its name.
@@ -157,7 +160,9 @@ class Connection(web.RequestHandler):
         if self._address:
             # The kernel closes the connection if the caller reads nothing for this long (milliseconds).
             stall = int(1000 * self._settings.write_seconds)
-            wire.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
+            options = wire.get_extra_info("socket")
+            options.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
+            options.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_ANSWER_BYTES)
         self._admitted = self.port.admission.enter(self._address)
         if not self._admitted:
             full = BadGateway("there are too many connections, retry later", retry_after=_RETRY_SECONDS)

@@ -1,8 +1,12 @@
 """Bounds of connections: how many, how long, and how much of one at a time."""
 
 import asyncio
+import fcntl
 import json
 import logging
+import socket
+import struct
+import termios
 import time
 from pathlib import Path
 
@@ -112,6 +116,39 @@ async def test_an_answer_that_is_read_too_slowly_is_broken_off(client: Client, t
             await reader.read(20_000)
             await asyncio.sleep(0.05)
         assert time.monotonic() - started > 1
+
+
+@pytest.mark.settings(min_answer_rate=400_000, write_seconds=1.0)
+async def test_a_rate_below_the_least_is_noticed_long_before_the_time_for_the_whole(
+    client: Client, triton: FakeTriton
+) -> None:
+    speak_long(triton)
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(SPOKEN)
+        await until(lambda: _held(client) > 1_000_000)
+        started = time.monotonic()
+        # The whole may take 46 s. This rate is a third of the least.
+        while _held(client):
+            await reader.read(13_000)
+            await asyncio.sleep(0.1)
+        assert 0.5 < time.monotonic() - started < 10
+
+
+async def test_little_of_an_answer_that_nobody_reads_is_in_the_kernel(client: Client, triton: FakeTriton) -> None:
+    speak_long(triton)
+    server = runner_of(client).server
+    assert server is not None
+    async with connection(client.server.port) as (_, writer):
+        writer.write(SPOKEN)
+        await until(lambda: _held(client) > 1_000_000)
+        await asyncio.sleep(0.2)
+        (served,) = server.connections
+        assert served.transport is not None
+        sending = served.transport.get_extra_info("socket")
+        # The kernel counts what surrounds the bytes, too.
+        assert sending.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * connections._UNREAD_ANSWER_BYTES
+        (unread,) = struct.unpack("i", fcntl.ioctl(sending.fileno(), termios.TIOCOUTQ, bytes(4)))
+        assert 0 < unread < 4 * connections._UNREAD_ANSWER_BYTES
 
 
 async def test_pipelined_requests_are_answered_in_order(client: Client) -> None:
