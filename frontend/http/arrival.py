@@ -5,13 +5,16 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from aiohttp import hdrs, web
+from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
+from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
 
 _Factory = Callable[..., web.BaseRequest]
 _EXPECTED = web.RequestKey("expected", bool)
+# Why aiohttp should not have taken a request.
+_FAULT = web.RequestKey("fault", str)
 # Digest of the body's content. A retry of the same content has the same digest.
 CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -32,8 +35,12 @@ def with_plain_headers(factory: _Factory) -> _Factory:
     WebSocket's protocols.
     """
 
-    def make(*message: Any) -> web.BaseRequest:
-        request = factory(*message)
+    def make(message: RawRequestMessage, *more: Any) -> web.BaseRequest:
+        fault = _fault_of(message)
+        if fault:
+            message = message._replace(version=HttpVersion11)
+        request = factory(message, *more)
+        request[_FAULT] = fault
         if not (hdrs.EXPECT in request.headers or hdrs.SEC_WEBSOCKET_PROTOCOL in request.headers):
             return request
         headers = request.headers.copy()
@@ -41,10 +48,26 @@ def with_plain_headers(factory: _Factory) -> _Factory:
         if protocols := headers.popall(hdrs.SEC_WEBSOCKET_PROTOCOL, []):
             headers[hdrs.SEC_WEBSOCKET_PROTOCOL] = ",".join(protocols)
         request = request.clone(headers=headers)
-        request[_EXPECTED] = expected.lower() == "100-continue"
+        request[_FAULT], request[_EXPECTED] = fault, expected.lower() == "100-continue"
         return request
 
     return make
+
+
+def _fault_of(message: RawRequestMessage) -> str:
+    if message.version not in (HttpVersion10, HttpVersion11):
+        return "only HTTP/1.0 and HTTP/1.1 are spoken here"
+    # It would take the body with a coding that it does not decode (RFC 9112, 6.1).
+    codings = message.headers.getall(hdrs.TRANSFER_ENCODING, ()) if hdrs.TRANSFER_ENCODING in message.headers else ()
+    if codings and ",".join(codings).strip().lower() != "chunked":
+        return "the only transfer coding that is accepted is chunked"
+    return ""
+
+
+def refuse_faulty(request: web.Request) -> None:
+    """Raise 400 for what aiohttp should not have taken, whatever its path and key are."""
+    if fault := request.get(_FAULT):
+        raise InvalidRequest(fault, headers={hdrs.CONNECTION: "close"})
 
 
 async def _send_continue(request: web.Request) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import orjson
-from aiohttp import web
+from aiohttp import hdrs, web
 
 from frontend.errors import ApiError
 
@@ -30,7 +30,10 @@ def json_response(value: Any, *, status: int = 200, headers: Mapping[str, str] |
 
 
 def error_response(failure: ApiError) -> web.Response:
-    return json_response(failure.body(), status=failure.status, headers=failure.headers)
+    answer = json_response(failure.body(), status=failure.status, headers=failure.headers)
+    if failure.headers.get(hdrs.CONNECTION) == "close":
+        answer.force_close()
+    return answer
 
 
 def refusal(failure: ApiError) -> web.Response:

@@ -7,6 +7,7 @@ from frontend.access.names import MissingError, RegistryError
 from frontend.catalogue.endpoints import operation_of
 from frontend.database.engine import is_failure
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
+from frontend.http.arrival import refuse_faulty
 from frontend.http.rendering import error_response
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import REFUSALS
@@ -35,6 +36,7 @@ def _unforeseen(error: Exception) -> ApiError:
 async def errors_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Render every error. Details of unexpected ones go only to the log."""
     try:
+        refuse_faulty(request)
         return await handler(request)
     except ApiError as error:
         failure = error.with_traceback(None)

@@ -43,6 +43,44 @@ async def test_malformed_http_is_400_in_the_shape_of_the_contract(client: Client
     assert refusal.headers["x-request-id"]
 
 
+_CHUNKS = b'e\r\n{"input": "a"}\r\n0\r\n\r\n'
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        *(
+            head("GET", path).replace(b"HTTP/1.1", version)
+            for path in ("/v1/models", "/health/live", "/nothing")
+            for version in (b"HTTP/0.9", b"HTTP/2.0")
+        ),
+        EMBEDDED.replace(b"HTTP/1.1", b"HTTP/2.0"),
+        *(
+            head("POST", EMBED, f"Transfer-Encoding: {codings}") + _CHUNKS
+            for codings in ("gzip, chunked", "identity, chunked", "gzip,identity, chunked", "identity", "gzip", "")
+        ),
+    ],
+)
+async def test_what_the_parser_takes_and_should_not_is_400_and_ends_the_connection(client: Client, data: bytes) -> None:
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(data)
+        assert re.match(rb"HTTP/1\.[01] 400 ", await reader.readline())
+        rest = await reader.read()
+    assert b"invalid_request_error" in rest
+    assert b"\r\nHTTP/1.1" not in rest
+
+
+@pytest.mark.parametrize("codings", ["chunked", "Chunked", "  chunked  "])
+async def test_a_body_may_be_chunked(client: Client, codings: str) -> None:
+    data = head("POST", EMBED, f"Transfer-Encoding: {codings}") + _CHUNKS
+    assert (await ask(client.server.port, data)).status == 200
+
+
+async def test_http_1_0_is_answered(client: Client) -> None:
+    data = head("GET", "/v1/models").replace(b"HTTP/1.1", b"HTTP/1.0")
+    assert (await ask(client.server.port, data)).status == 200
+
+
 METHODS = "BREW get TRACE OPTIONS PUT PROPFIND QUERY SOURCE DESCRIBE CONNECT !#$%&'*+-.^_`|~"
 
 
