@@ -251,6 +251,9 @@ class Connection(web.RequestHandler):
             super().data_received(_NO_HTTP)
         if (new := len(self._messages) - before) > 0:
             self._first_request.cancel()
+            if not self._last_body.is_eof():
+                self._refuse_body()
+                return
             self._unanswered += new
             message, self._last_body = self._messages[-1]
             # For CONNECT, the parser reads the path as a host name.
@@ -273,6 +276,15 @@ class Connection(web.RequestHandler):
             # More may follow. Read it for a while, or the client cannot read the answer.
             rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
             self._messages[-1] = (self._messages[-1][0], rest)
+
+    def _refuse_body(self) -> None:
+        """Give the error to the reader of a body whose rest the parser refused. There is no request to answer."""
+        self._fault = _fault_of(getattr(self._messages.pop()[0], "exc", None), bytes(self._head))
+        # In this order: an end without the error would be that of a whole body.
+        self._last_body.set_exception(InvalidRequest(self._fault))
+        self._last_body.feed_eof()
+        if not self._unanswered:
+            self.close()
 
     def pause_reading(self) -> None:
         self._body_paused = True

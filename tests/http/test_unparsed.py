@@ -1,5 +1,6 @@
 """HTTP as bytes: requests that aiohttp's parser refuses, and answers without a body."""
 
+import asyncio
 import re
 import time
 from collections.abc import AsyncIterator
@@ -154,6 +155,27 @@ async def test_a_body_does_not_count_as_headers(client: Client) -> None:
         for key in ("wrong", KEY, KEY):
             writer.write(post(EMBED, texts, key=key))
             assert (await read_answer(reader)).status == (401 if key == "wrong" else 200)
+
+
+@pytest.mark.parametrize(
+    ("rest", "message"),
+    [
+        (b"ZZ\r\n", "the request is not valid HTTP"),
+        (b"0\r\nX\0: a\r\n\r\n", "the request is not valid HTTP"),
+        (b"0\r\nX: " + b"a" * 20_000 + b"\r\n\r\n", "the headers are too large"),
+        (b"0\r\n" + b"X: a\r\n" * 200 + b"\r\n", "the headers are too large"),
+    ],
+)
+@pytest.mark.parametrize("key", [KEY, "wrong"])
+async def test_a_body_that_is_no_http_is_refused_at_once(client: Client, key: str, rest: bytes, message: str) -> None:
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("POST", EMBED, "Transfer-Encoding: chunked", key=key) + b'e\r\n{"input": "a"}\r\n')
+        await asyncio.sleep(0.1)
+        writer.write(rest)
+        async with asyncio.timeout(5):
+            refusal = await read_answer(reader)
+            assert await reader.read() == b""
+    assert (refusal.status, refusal.error["message"]) == (400, message) if key == KEY else refusal.status == 401
 
 
 @pytest.mark.parametrize("size", [20_000, 100_000])
