@@ -133,8 +133,9 @@ class Connection(web.RequestHandler):
         # Bytes that wait to be parsed, and whether aiohttp has paused the body.
         self._unparsed = bytearray()
         self._body_paused = False
-        # The first bytes of the current request.
+        # The first bytes of the current request, and how many came since the last whole head.
         self._head = bytearray()
+        self._head_bytes = 0
         # Why the parser refused them, if it did, and the path and origin of that request.
         self._fault = ""
         self._asked_by = "", ""
@@ -243,14 +244,17 @@ class Connection(web.RequestHandler):
             return
         # Without data, aiohttp resumes the parser. The clock for more data starts here.
         self._received_at = self._event_loop.time()
-        if self._frames is None and self._last_body.is_eof():
+        # While many requests wait, the parser keeps the bytes of others.
+        if self._frames is None and self._last_body.is_eof() and not self._buffer_paused:
             self._head += data[: _LONGEST_HEAD - len(self._head)]
+            self._head_bytes += len(data)
         before = len(self._messages)
         super().data_received(data)
-        if len(self._head) == _LONGEST_HEAD and not self._unanswered and len(self._messages) == before:
+        if self._head_bytes >= _LONGEST_HEAD and len(self._messages) == before:
             super().data_received(_NO_HTTP)
         if (new := len(self._messages) - before) > 0:
             self._first_request.cancel()
+            size, self._head_bytes = self._head_bytes, 0
             if not self._last_body.is_eof():
                 self._refuse_body()
                 return
@@ -258,7 +262,7 @@ class Connection(web.RequestHandler):
             message, self._last_body = self._messages[-1]
             # For CONNECT, the parser reads the path as a host name.
             if not isinstance(message, RawRequestMessage) or message.method == "CONNECT":
-                self._replace_last()
+                self._replace_last(size)
 
     def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
         """aiohttp reads messages of a WebSocket from now on."""
@@ -266,9 +270,9 @@ class Connection(web.RequestHandler):
         self._head.clear()
         super().set_parser(cast(WebSocketReader, self._frames), data_received_cb)
 
-    def _replace_last(self) -> None:
+    def _replace_last(self, size: int) -> None:
         head = bytes(self._head + self._unparsed)[:_LONGEST_HEAD]
-        self._fault = _fault_of(getattr(self._messages[-1][0], "exc", None), head)
+        self._fault = _fault_of(getattr(self._messages[-1][0], "exc", None), head, size)
         self._asked_by = page_of(head)
         if (request := synthesize_request(head)) is not None:
             self._messages[-1] = (request, EMPTY_PAYLOAD)
@@ -279,7 +283,7 @@ class Connection(web.RequestHandler):
 
     def _refuse_body(self) -> None:
         """Give the error to the reader of a body whose rest the parser refused. There is no request to answer."""
-        self._fault = _fault_of(getattr(self._messages.pop()[0], "exc", None), bytes(self._head))
+        self._fault = _fault_of(getattr(self._messages.pop()[0], "exc", None), bytes(self._head), 0)
         # In this order: an end without the error would be that of a whole body.
         self._last_body.set_exception(InvalidRequest(self._fault))
         self._last_body.feed_eof()
@@ -365,11 +369,11 @@ class Connection(web.RequestHandler):
         return answer
 
 
-def _fault_of(error: object, head: bytes) -> str:
-    """Why the parser refused a request with this start."""
+def _fault_of(error: object, head: bytes, size: int) -> str:
+    """Why the parser refused a request with this start after ``size`` bytes."""
     if not 0 <= head.find(b"\r\n") <= _LONGEST_LINE and isinstance(error, LineTooLong):
         return "the address is too long"
-    large = isinstance(error, LineTooLong) or "Too many headers" in str(error) or len(head) == _LONGEST_HEAD
+    large = isinstance(error, LineTooLong) or "Too many headers" in str(error) or size >= _LONGEST_HEAD
     return "the headers are too large" if large else _NOT_HTTP
 
 

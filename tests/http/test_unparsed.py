@@ -35,12 +35,14 @@ _IN_PATH = re.compile(r"\{[^}]+\}")
         head("GET", "/" + "x" * 20_000),
         b"BR(EW / HTTP/1.1\r\n\r\n",
         b"A" * 65 + b" / HTTP/1.1\r\n\r\n",
+        head("GET", "/v1/models", "X: a", *[" b"] * 3_000),
     ],
 )
 async def test_malformed_http_is_400_in_the_shape_of_the_contract(client: Client, data: bytes) -> None:
     refusal = await ask(client.server.port, data)
     assert refusal.status == 400
     assert refusal.error["type"] == "invalid_request_error"
+    assert "too large" not in refusal.error["message"]
     assert refusal.headers["x-request-id"]
 
 
@@ -145,6 +147,32 @@ async def test_headers_that_never_end_are_refused_before_they_fill_the_memory(cl
         writer.write(head("GET", "/v1/models")[:-2])
         for number in range(70):
             writer.write(f"X-{number}: {'b' * 1_000}\r\n".encode())
+        refusal = await read_answer(reader)
+    assert (refusal.status, refusal.error["message"]) == (400, "the headers are too large")
+
+
+@pytest.mark.parametrize("size", [2_000, 15_000])
+async def test_headers_of_requests_that_wait_count_for_each(client: Client, triton: FakeTriton, size: int) -> None:
+    gate = asyncio.Event()
+    triton.wait = gate.wait
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(EMBEDDED + head("GET", "/v1/models", "X: " + "b" * size) * 100)
+        await asyncio.sleep(0.2)
+        gate.set()
+        assert [(await read_answer(reader)).status for _ in range(101)] == [200] * 101
+
+
+async def test_headers_behind_a_request_that_runs_have_the_same_limit(client: Client, triton: FakeTriton) -> None:
+    gate = asyncio.Event()
+    triton.wait = gate.wait
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(EMBEDDED)
+        await asyncio.sleep(0.1)
+        writer.write(head("GET", "/v1/models", *[f"X-{number}: {'b' * 15_000}" for number in range(4)])[:-2])
+        await asyncio.sleep(0.1)
+        gate.set()
+        assert (await read_answer(reader)).status == 200
+        writer.write(b"Y: " + b"b" * 15_000)
         refusal = await read_answer(reader)
     assert (refusal.status, refusal.error["message"]) == (400, "the headers are too large")
 
