@@ -226,8 +226,8 @@ class _Recording:
 
     @property
     def milliseconds(self) -> int:
-        """What is charged."""
-        return round(self.prepared.duration * 1000)
+        """What is charged: the duration that the answer has."""
+        return round(1000 * round(self.prepared.duration, 3))
 
 
 async def _parts(
