@@ -75,6 +75,8 @@ async def test_a_parameter_that_changes_the_answer_is_refused(
 async def test_jinas_and_voyages_names_mean_what_ours_do(client: Client) -> None:
     ranked = {"query": "q", "documents": ["a b c d", "a", "a b"]}
     first = await (await client.post("/v1/rerank", json={**ranked, "top_k": 1, "top_n": None})).json()
+    for more in ({"top_k": 1, "top_n": ""}, {"top_k": "", "top_n": 1}):
+        assert (await (await client.post("/v1/rerank", json={**ranked, **more})).json()) == first
     cut = await (await client.post("/v1/rerank", json={**ranked, "max_doc_length": 1})).json()
     assert [each["index"] for each in first["results"]] == [1]
     assert len({each["relevance_score"] for each in cut["results"]}) == 1

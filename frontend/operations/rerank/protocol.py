@@ -62,10 +62,10 @@ def build(values: Mapping[str, Any], served: Served, documents: str = "documents
 
 def _top_n(values: Mapping[str, Any]) -> int | None:
     """``top_n``, or Jina's and Voyage's name of it, which not every path takes."""
-    name = "top_n" if values.get("top_k") is None else "top_k"
-    if name == "top_k" and values.get("top_n") is not None:
+    own, other = (fields.positive_integer(values, name) for name in ("top_n", "top_k"))
+    if own is not None and other is not None:
         raise InvalidRequest("top_k is another name of top_n: give one of them", param="top_k")
-    return fields.positive_integer(values, name)
+    return own or other
 
 
 def _texts(values: Mapping[str, Any], served: Served, name: str) -> Mapping[str, Any]:
