@@ -109,3 +109,8 @@ async def test_without_the_extension_the_chat_server_is_not_asked(client: Client
 async def test_a_list_has_a_bound() -> None:
     data = b'{"data":[' + b",".join(b'{"id":"%d"}' % number for number in range(2000)) + b"]}"
     assert len(parse(data)) == MOST_MODELS
+
+
+def test_a_time_of_creation_is_a_number() -> None:
+    entries = parse(b'{"data": [{"id": "a", "created": true}, {"id": "b", "created": 7}]}')
+    assert [repr(entry["created"]) for entry in entries.values()] == ["0", "7"]

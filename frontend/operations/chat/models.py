@@ -84,7 +84,7 @@ def _entry(item: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": _text(item.get("id")),
         "object": "model",
-        "created": created if isinstance(created, int) else 0,
+        "created": created if type(created) is int else 0,
         "owned_by": _text(item.get("owned_by"))[:_LONGEST_NAME],
     }
 
