@@ -35,7 +35,8 @@ class DatabaseUrlError(ValueError):
 def is_failure(error: Exception) -> bool:
     """Whether an error is one of ``DATABASE_FAILURES`` that the database raised. Drivers raise kinds of their own."""
     below = (frame.f_globals.get("__name__", "") for frame, _ in walk_tb(error.__traceback__))
-    return isinstance(error, DATABASE_FAILURES) and any(name.startswith(_LIBRARY) for name in below)
+    raised = isinstance(error, SQLAlchemyError) or any(name.startswith(_LIBRARY) for name in below)
+    return raised and isinstance(error, DATABASE_FAILURES)
 
 
 def parse_url(url: str) -> URL:

@@ -21,9 +21,8 @@ from tests.conftest import ROOT
 TRITON_MODELS = Served.of().triton_models
 TEXT = {model.operation: model.triton_model for model in MODELS.values() if model.max_tokens}
 REPOSITORY = ROOT / "model_repository"
-# An operator may have written others, which name the GPUs of this machine.
-OF_OTHERS = {*REPOSITORY.glob("*/configs/*.pbtxt")} - {*REPOSITORY.glob("*/configs/gpus.pbtxt")}
-CONFIGS = sorted([*REPOSITORY.glob("*/config.pbtxt"), *OF_OTHERS])
+# A start may have written others for this machine.
+CONFIGS = sorted([*REPOSITORY.glob("*/config.pbtxt"), *REPOSITORY.glob("*/configs/gpu.pbtxt")])
 PIPER = [name for name in TRITON_MODELS if name.startswith("piper_")]
 
 

@@ -275,4 +275,4 @@ async def test_the_description_has_the_extensions(client: Client) -> None:
     assert asked["stream_format"]["enum"] == ["audio", "sse"]
     assert asked["response_format"]["enum"] == [*AUDIO_FORMATS, *MORE_AUDIO_FORMATS]
     assert "text/event-stream" in speech["responses"]["200"]["content"]
-    assert [*mobile["responses"]["200"]["content"]] == [*AUDIO_FORMATS.values()]
+    assert [*mobile["responses"]["200"]["content"]] == [*AUDIO_FORMATS.values(), "application/octet-stream"]
