@@ -245,6 +245,9 @@ _UNBOUNDED: dict[str, tuple[str, dict[str, Any]]] = {
     "conversation": ("/v1/responses", {"conversation": {"id": "c"}}),
     "stored prompt": ("/v1/responses", {"prompt": {"id": "p"}}),
     "item": ("/v1/responses", {"input": [{"type": "item_reference", "id": "m"}]}),
+    "item of no type": ("/v1/responses", {"input": [{"id": "msg_1"}]}),
+    "item of type null": ("/v1/responses", {"input": [{"id": "msg_1", "type": None}]}),
+    "stored reasoning": ("/v1/responses", {"input": [{"type": "reasoning", "id": "rs_1", "summary": []}]}),
     "picture in an item": (
         "/v1/responses",
         {"input": [{"role": "user", "content": [{"type": "input_image", "file_id": "f"}]}]},
@@ -275,6 +278,11 @@ _REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
     "maximum as a float": (PATH, {"max_tokens": 9999.0}, "max_tokens"),
     "no end": (PATH, {"max_tokens": -1}, "max_tokens"),
     "answers as text": (PATH, {"max_tokens": 1, "n": "128"}, "n"),
+    "another template": (PATH, {"chat_template_kwargs": {"chat_template": "{{ 'a' * 9999 }}"}}, "chat_template_kwargs"),
+    "filling up": (PATH, {"chat_template_kwargs": {"padding": "max_length"}}, "chat_template_kwargs"),
+    "stream as text": (PATH, {"stream": "true"}, "stream"),
+    "stream as a number": (PATH, {"stream": 1}, "stream"),
+    "sound": (PATH, {"modalities": ["text", "audio"]}, "modalities"),
     "answers as true": (PATH, {"max_tokens": 1, "n": True}, "n"),
 }
 
@@ -326,14 +334,19 @@ async def test_a_usual_request_of_a_prepaid_organisation_passes(client: Client, 
     messages = [
         {"role": "system", "content": [_PART]},
         {"role": "assistant", "content": None, "tool_calls": [call], "reasoning_content": "x"},
+        # As servers answered, with fields that clients send back.
+        {"role": "assistant", "content": "x", "audio": None, "refusal": None, "annotations": [], "tool_calls": []},
+        {"role": "assistant", "tool_calls": [{"id": "c", "type": "custom", "custom": {"name": "g", "input": "x"}}]},
         {"role": "tool", "tool_call_id": "c", "content": "1"},
         {"role": "user", "content": "hi", "name": "anna"},
     ]
     tools = [{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}]
+    tools += [{"type": "custom", "custom": {"name": "g"}}]
     schema = {"type": "json_schema", "json_schema": {"name": "a", "schema": {"type": "object"}}}
     sampling = {"temperature": 0.1, "top_p": 1, "seed": 1, "stop": ["x"], "logit_bias": {"1": 2}, "user": "u"}
     absent = {"background": False, "previous_response_id": None, "conversation": ""}
-    more = {"messages": messages, "tools": tools, "response_format": schema, **sampling, **absent}
+    thinks = {"chat_template_kwargs": {"enable_thinking": True, "reasoning_effort": "low"}, "modalities": ["text"]}
+    more = {"messages": messages, "tools": tools, "response_format": schema, **sampling, **absent, **thinks}
     assert await _status(client, "hi", **more) == 200
 
 

@@ -25,6 +25,7 @@ _COMMON = _names("""
     model stream stream_options temperature top_p top_k min_p seed stop user metadata store service_tier tools
     tool_choice parallel_tool_calls safety_identifier prompt_cache_key prompt_cache_retention presence_penalty
     frequency_penalty repetition_penalty top_logprobs reasoning reasoning_effort verbosity chat_template_kwargs
+    modalities max_tool_calls thinking add_generation_prompt continue_final_message
 """)
 _OWN = {
     COMPLETIONS: _names("""
@@ -36,15 +37,21 @@ _OWN = {
 }
 # These name content that the server has.
 _REFERENCES = _names("previous_response_id conversation prompt")
+_TOOLS = ("function", "custom")
+# What names a template's own settings. Others may replace the template, or fill up the text to a length.
+_TEMPLATE = _names("reasoning_effort thinking_mode thinking_budget date_string builtin_tools model_identity")
 # The fields of messages and items whose content is in the request, and the types of these.
 _FIELDS = _names("""
     role content name type text id status tool_calls tool_call_id function function_call arguments refusal index
     reasoning reasoning_content call_id output summary encrypted_content annotations logprobs cache_control phase
+    custom input thinking
 """)
 _TYPES = _names("""
     text input_text output_text refusal message function function_call function_call_output reasoning reasoning_text
-    summary_text
+    summary_text custom custom_tool_call custom_tool_call_output thinking
 """)
+# An item that has no others is one that the server has stored, or reasoning that the server looks up.
+_NAMING = _names("type id status summary")
 # Fields that servers answered, with keys of their own.
 _ANSWERED = ("annotations", "logprobs", "cache_control")
 
@@ -54,7 +61,7 @@ def references(path: str, values: Mapping[str, Any]) -> int:
 
     Raises ``InvalidRequest`` for a parameter whose cost nobody knows.
     """
-    given = {name: value for name, value in values.items() if value not in (None, False, "", [], {})}
+    given = _given(values)
     for name in given:
         fields.check_name(name)
         if name not in _COMMON | _OWN[path] | _REFERENCES | _COUNTS:
@@ -63,13 +70,28 @@ def references(path: str, values: Mapping[str, Any]) -> int:
         value = values[name]
         if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
             raise InvalidRequest(f"{name} must be a positive integer", param=name)
+    if not isinstance(values.get("stream", False), bool):
+        # Some servers take other values for true. Their usage would not be asked for.
+        raise InvalidRequest("stream must be a boolean", param="stream")
     tools = given.get("tools", [])
     if not isinstance(tools, list) or any(
-        not isinstance(tool, dict) or tool.get("type") != "function" for tool in tools
+        not isinstance(tool, dict) or tool.get("type") not in _TOOLS for tool in tools
     ):
         raise _unbounded("tools")
+    if given.get("modalities", ["text"]) != ["text"]:
+        raise _unbounded("modalities")
+    template = given.get("chat_template_kwargs", {})
+    if not isinstance(template, dict) or any(
+        name not in _TEMPLATE and not isinstance(value, bool) for name, value in _given(template).items()
+    ):
+        raise _unbounded("chat_template_kwargs")
     stored = sum(name in given for name in _REFERENCES)
     return stored + sum(_foreign(given.get(name)) for name in ("messages", "input", "instructions"))
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values that say something: clients send back what they got, with fields that are null."""
+    return {name: value for name, value in values.items() if value not in (None, False, "", [], {})}
 
 
 def _unbounded(name: str) -> InvalidRequest:
@@ -86,9 +108,11 @@ def _foreign(value: Any) -> int:
         if isinstance(part, list):
             left += part
         elif isinstance(part, dict):
-            kind = part.get("type", "text")
-            if _FIELDS.issuperset(part) and isinstance(kind, str) and kind in _TYPES:
-                left += (inner for name, inner in part.items() if name not in _ANSWERED)
+            given = _given(part)
+            kind = given.get("type", "text")
+            is_named = "id" in given and _NAMING.issuperset(given)
+            if _FIELDS.issuperset(given) and isinstance(kind, str) and kind in _TYPES and not is_named:
+                left += (inner for name, inner in given.items() if name not in _ANSWERED)
             else:
                 count += 1
     return count
