@@ -333,6 +333,9 @@ async def test_a_ping_is_answered_while_a_recording_is_listened_to(
     async with live(client, autoping=False) as session:
         await session.until("session.created")
         await session.say(pcm(silence(20.0)), 10**6)
+        # As clients of whole recordings do, and then wait.
+        for _ in range(3):
+            await session.send("input_audio_buffer.commit")
         await session.socket.ping(b"still there?")
         async with asyncio.timeout(3):
             while (message := await session.socket.receive()).type is not WSMsgType.PONG:

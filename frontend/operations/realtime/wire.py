@@ -1,6 +1,7 @@
 """The socket of a live session: bounded messages, bounded waiting, and a close that the client can read."""
 
 import asyncio
+from collections import deque
 from contextlib import suppress
 
 import orjson
@@ -26,6 +27,8 @@ _PING_SECONDS = 20.0
 _MESSAGES_A_SECOND = 125
 # Seconds of audio that are listened to per second, and those that may be ahead of it. Other requests need the models.
 _AUDIO_A_SECOND, _AUDIO_AHEAD = 1.25, 10.0
+# Short messages that are read meanwhile, since a client may give up if its pings behind them have no answer.
+_EARLY_MESSAGES, _EARLY_CHARACTERS = 16, 4096
 _ENDS = (WSMsgType.CLOSE, WSMsgType.CLOSING, WSMsgType.CLOSED, WSMsgType.ERROR)
 _CONTROLS = (WSMsgType.PING, WSMsgType.PONG)
 _EXPIRED = "session_expired"
@@ -92,8 +95,8 @@ class Wire:
         self._ends_at = self._loop.time() + settings.live_seconds
         self._heard_at = self._loop.time()
         self._messages, self._audio = Pace(_MESSAGES_A_SECOND, _MESSAGES_A_SECOND), Pace(_AUDIO_A_SECOND, _AUDIO_AHEAD)
-        # A message that came while the session rested.
-        self._early: WSMessage | None = None
+        # Messages that came while the session rested.
+        self._early = deque[WSMessage]()
         self._end: SessionEnd | None = None
         self._waiting: asyncio.Timeout | None = None
         # Keeps events together that are sent together.
@@ -116,7 +119,7 @@ class Wire:
         """
         if self._end is not None:
             raise self._end
-        if self._early is not None and self._early.type in _ENDS:
+        if self._early and self._early[-1].type in _ENDS:
             raise ConnectionResetError("the client has gone")
 
     async def send(self, *told: events.Fields) -> None:
@@ -186,19 +189,19 @@ class Wire:
             await self._frame(control.data, WSMsgType.PONG)
 
     async def pace(self, seconds: float) -> None:
-        """Wait before so much audio is listened to, if too much was. Pings are answered until another message comes."""
+        """Wait before so much audio is listened to, if too much was. Pings are answered, unless long messages come."""
         if (wait := self._audio.wait(seconds)) <= 0:
             return
         try:
             async with asyncio.timeout(wait) as self._waiting:
-                while self._early is None:
+                while self._takes_early():
                     message = await self._socket.receive()
                     if message.type in _CONTROLS:
                         await self._turn()
                         await self._answer(message)
                     else:
-                        self._early = message
-                if self._early.type not in _ENDS:
+                        self._early.append(message)
+                if self._early[-1].type not in _ENDS:
                     await asyncio.sleep(wait)
         except TimeoutError:
             pass
@@ -206,11 +209,18 @@ class Wire:
             self._waiting = None
         self.check()
 
+    def _takes_early(self) -> bool:
+        """Whether another message may be read before its turn."""
+        if not self._early:
+            return True
+        last = self._early[-1]
+        is_short = last.type is WSMsgType.TEXT and len(last.data) <= _EARLY_CHARACTERS
+        return is_short and len(self._early) < _EARLY_MESSAGES
+
     async def _next(self, due: float) -> WSMessage:
         """A message of any type, or ``TimeoutError`` at ``due`` or after ``end``."""
-        if self._early is not None:
-            message, self._early = self._early, None
-            return message
+        if self._early:
+            return self._early.popleft()
         now, idle_at = self._loop.time(), self._heard_at + self._idle_seconds
         if now >= self._ends_at:
             raise SessionEnd(WSCloseCode.OK, InvalidRequest("the session has reached its longest time", code=_EXPIRED))
