@@ -3,11 +3,17 @@
 import logging
 import re
 import traceback
+from collections.abc import Mapping
 from typing import Any
 
 HIDDEN = "[hidden]"
 # API keys, also broken ones, and JSON Web Tokens. A caller may send one as its request id.
 _CREDENTIALS = re.compile(r"qk_[0-9A-Za-z]{20,}|(?<![\w-])eyJ[\w-]+\.[\w.-]+")
+
+# A named value in a message.
+_NAMED = re.compile(r"%\(")
+# What a function of the event loop was called with.
+_ARGUMENTS = re.compile(r"\(.+\)", re.DOTALL)
 
 
 def without_credentials(line: str) -> str:
@@ -19,15 +25,22 @@ def message_of_library(record: logging.LogRecord) -> str:
     if not record.args:
         return f"a line of {record.name}"
     try:
-        if isinstance(record.args, dict):
-            return str(record.msg) % {name: _number_of(value) for name, value in record.args.items()}
-        return str(record.msg) % tuple(map(_number_of, record.args))
-    except (TypeError, ValueError):
+        if not isinstance(record.args, Mapping):
+            return str(record.msg) % tuple(map(_number_of, record.args))
+        # The logging of Python takes a mapping that is the only value for named ones. Its names may be a caller's too.
+        named = _NAMED.search(str(record.msg)) is not None
+        return str(record.msg) % ({name: _number_of(value) for name, value in record.args.items()} if named else HIDDEN)
+    except (ArithmeticError, LookupError, TypeError, ValueError):
         return f"a line of {record.name}"
 
 
 def _number_of(value: object) -> Any:
     return value if isinstance(value, int | float) else HIDDEN
+
+
+def message_of_loop(message: str) -> str:
+    """A message of an event loop, without the values that a function was called with."""
+    return _ARGUMENTS.sub("(...)", message)
 
 
 def trace_of(error: BaseException) -> str:

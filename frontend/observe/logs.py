@@ -16,7 +16,7 @@ from typing import Any
 
 import orjson
 
-from frontend.observe.hiding import message_of_library, trace_of, without_credentials
+from frontend.observe.hiding import message_of_library, message_of_loop, trace_of, without_credentials
 from frontend.observe.metrics import LOG_DROPPED
 from frontend.observe.record import current
 
@@ -191,7 +191,7 @@ def _log_stray(error: BaseException | None) -> None:
 
 def log_of_loop(loop: object, context: Mapping[str, Any]) -> None:
     """Log an error that no code has caught in an event loop, whose own line would show objects and their contents."""
-    fields = {"details": str(context.get("message", ""))}
+    fields = {"details": message_of_loop(str(context.get("message", "")))}
     log.error("unforeseen error beside the requests", exc_info=context.get("exception"), extra={"fields": fields})
 
 

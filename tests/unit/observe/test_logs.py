@@ -152,6 +152,9 @@ def test_an_error_that_is_its_own_cause_is_shown_once() -> None:
         (f"says {_SECRET}", (), "a line of"),
         ("client protocols %r, %d of them", ([_SECRET], 2), "client protocols '[hidden]', 2 of them"),
         ("%(said)s in %(seconds).1f s", ({"said": _SECRET, "seconds": 1.25},), "[hidden] in 1.2 s"),
+        ("%s were sent", ({_SECRET: 1},), "[hidden] were sent"),
+        ("%(other)s", ({"said": _SECRET},), "a line of"),
+        ("%d", (float("inf"),), "a line of"),
         ("%d", (_SECRET,), "a line of"),
         ("%s", (_SECRET.encode(), 1), "a line of"),
     ],
@@ -204,8 +207,14 @@ def test_the_last_lines_are_written_at_the_end() -> None:
             " asyncio.create_task(fail()); await asyncio.sleep(0.01)\nasyncio.run(run())",
             "ValueError",
         ),
+        (
+            "import asyncio\nasync def run():\n loop = asyncio.get_running_loop()\n"
+            " loop.set_exception_handler(log_of_loop); loop.call_soon(int, 'Qx7secret'); await asyncio.sleep(0.01)\n"
+            "asyncio.run(run())",
+            "Exception in callback int(...)",
+        ),
     ],
-    ids=["a warning", "a thread", "a destructor", "a task"],
+    ids=["a warning", "a thread", "a destructor", "a task", "a call"],
 )
 def test_what_python_would_write_to_standard_error_is_a_line_without_texts(code: str, shown: str) -> None:
     (line,) = _logged(f"import warnings; warnings.simplefilter('always')\n{code}")
