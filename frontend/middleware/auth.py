@@ -9,7 +9,7 @@ from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, STRANGERS, TOKE
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
-from frontend.http.connection import KNOWN
+from frontend.http.connection import KNOWN, came_to_admin
 from frontend.middleware.revocation import ended_with_key
 
 # The part that looks up tokens of each kind.
@@ -26,7 +26,8 @@ def address_of(request: web.Request) -> str:
 async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Require a token that the path's registry knows, unless the path is open.
 
-    Requests without one take turns, so that however many come, callers wait little for the event loop.
+    Requests without one take turns, so that however many come, callers wait little for the event loop. Probes that come
+    to a port of their own do not wait for those turns: a probe that waits long ends this process.
     """
     auth = auth_of(request.path)
     if auth is not None and request.match_info.http_exception is None:
@@ -35,7 +36,7 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
         if auth == API_KEY:
             async with ended_with_key(request, request.app[API_KEYS], _token(request)):
                 return await handler(request)
-    else:
+    elif not came_to_admin(request):
         await request.app[STRANGERS].turn()
     return await handler(request)
 

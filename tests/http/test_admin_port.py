@@ -6,6 +6,7 @@ import re
 import pytest
 from aiohttp import web
 
+from frontend.processes.turnstile import Turnstile
 from tests.conftest import Client
 from tests.http.calls import ADMIN_KEY, runner_of
 from tests.raw import answer, ask, connection, head
@@ -37,6 +38,22 @@ async def test_a_private_path_is_answered_on_the_admin_port_alone(client: Client
 async def test_a_path_for_callers_is_not_answered_on_the_admin_port(client: Client, admin_port: int, path: str) -> None:
     assert await _status(client.server.port, path) != 404
     assert await _status(admin_port, path) == 404
+
+
+async def test_a_probe_of_the_admin_port_waits_for_no_turns_of_others(
+    client: Client, admin_port: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken: list[Turnstile] = []
+
+    async def turn(self: Turnstile) -> None:
+        taken.append(self)
+
+    monkeypatch.setattr(Turnstile, "turn", turn)
+    for path in ("/health/live", "/health/ready", "/metrics"):
+        assert await _status(admin_port, path) == 200
+    assert taken == []
+    await _status(client.server.port, "/health/live")
+    assert len(taken) == 1
 
 
 async def test_the_start_page_links_no_private_path(client: Client) -> None:
