@@ -41,6 +41,16 @@ async def test_a_response_is_charged_by_its_usage(client: Client, settings: Sett
     assert await _tokens(client, settings) == [7]
 
 
+@pytest.mark.parametrize("stream", [1, "true"])
+async def test_a_stream_that_the_upstream_takes_for_asked_is_charged_by_its_usage(
+    client: Client, settings: Settings, stream: object
+) -> None:
+    async with client.post(PATH, json=chat("hi", stream=stream)) as answer:
+        assert answer.content_type == "text/event-stream"
+        assert b"prompt_tokens" not in await answer.read()
+    assert await _tokens(client, settings) == [33]
+
+
 async def test_an_answer_without_usage_is_charged_by_its_text(client: Client, settings: Settings) -> None:
     await client.post(PATH, json=chat("silent"))
     assert await _tokens(client, settings) == [-(-len("silent" + "you said silent") // 4)]

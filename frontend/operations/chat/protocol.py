@@ -31,13 +31,15 @@ _INCLUDE_USAGE = "include_usage"
 class ChatOptions:
     """The parts of a request that the server needs.
 
-    ``stream`` is whether the answer streams. ``text_bytes`` counts the bytes of the request's texts. ``output_tokens``
-    is the most tokens of an answer that any name gives, and ``is_bounded`` whether one that the path's servers read
-    does. ``choices`` is the number of answers. ``references`` counts content that is not in the request, if prepaid.
-    ``asks_for_usage`` is None if its value is not a boolean; the upstream then decides.
+    ``stream`` is whether the answer streams, and ``may_stream`` whether a server that takes 1 for true streams it.
+    ``text_bytes`` counts the bytes of the request's texts. ``output_tokens`` is the most tokens of an answer that any
+    name gives, and ``is_bounded`` whether one that the path's servers read does. ``choices`` is the number of answers.
+    ``references`` counts content that is not in the request, if prepaid. ``asks_for_usage`` is None if its value is not
+    a boolean; the upstream then decides.
     """
 
     stream: bool
+    may_stream: bool
     asks_for_usage: bool | None
     output_tokens: int
     is_bounded: bool
@@ -61,6 +63,7 @@ def parse(values: Mapping[str, Any], served: Served, *, path: str, prepaid: bool
     asks = (options.get(_INCLUDE_USAGE) or False) if isinstance(options, dict) else None
     return ChatOptions(
         stream=values.get("stream") is True,
+        may_stream=values.get("stream") not in (None, False),
         asks_for_usage=asks if isinstance(asks, bool) else None,
         output_tokens=max(given.values(), default=0),
         is_bounded=not given.keys().isdisjoint(MAXIMA[path]),
@@ -80,7 +83,7 @@ def adds_usage(path: str, options: ChatOptions, *, prepaid: bool) -> bool:
     What is no request for all servers is none for a ``prepaid`` caller.
     """
     asks = options.asks_for_usage is True if prepaid else options.asks_for_usage is not False
-    return path == COMPLETIONS and options.stream and not asks
+    return path == COMPLETIONS and options.may_stream and not asks
 
 
 def with_usage(body: bytes | bytearray) -> bytes:
