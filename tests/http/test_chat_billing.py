@@ -338,6 +338,24 @@ async def test_a_setting_bounds_what_a_picture_costs(
     assert await _status(client, "hi", messages=messages, max_tokens=100) == status
 
 
+_PICTURE = {"type": "image_url", "image_url": {"url": "https://a/b.png", "detail": "low"}}
+_SEVERAL: dict[str, dict[str, Any]] = {
+    "in a message with an unknown field": {"extra": 1, "content": [_PICTURE, _PICTURE]},
+    "in a list of an unknown field": {"content": "hi", "images": ["https://a/1.png", "https://a/2.png"]},
+    "in a part of an unknown type": {"content": [{"type": "video", "video": {"frames": [["a", "b"]]}}]},
+}
+
+
+@pytest.mark.settings(chat_reference_tokens=5_000)
+@pytest.mark.parametrize("case", _SEVERAL)
+async def test_each_of_several_pictures_is_reserved_for_wherever_they_stand(
+    client: Client, books: UsageQueries, case: str
+) -> None:
+    await books.top_up("acme", 10_000, None)
+    messages = [{"role": "user", **_SEVERAL[case]}, {"role": "user", "content": "hi"}]
+    assert await _status(client, "hi", messages=messages, max_tokens=100) == 429
+
+
 async def test_a_usual_request_of_a_prepaid_organisation_passes(client: Client, books: UsageQueries) -> None:
     await books.top_up("acme", 100_000, None)
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}

@@ -101,18 +101,28 @@ def _unbounded(name: str) -> InvalidRequest:
 
 
 def _foreign(value: Any) -> int:
-    """The number of objects within a value whose content is not text."""
-    count, left = 0, [value]
+    """The number of objects within a value whose content is not text, and of the entries of lists within those."""
+    count = 0
+    # Values, and whether each is the content of such an object.
+    left: list[tuple[Any, bool]] = [(value, False)]
     while left:
-        part = left.pop()
+        part, is_foreign = left.pop()
         if isinstance(part, list):
-            left += part
+            # A field of an unknown name may list pictures, or a message with one may hold them.
+            count += sum(not isinstance(inner, dict | list) for inner in part) if is_foreign else 0
+            left += ((inner, is_foreign and isinstance(inner, list)) for inner in part)
+        elif isinstance(part, dict) and is_foreign:
+            left += ((inner, True) for inner in part.values())
         elif isinstance(part, dict):
             given = _given(part)
-            kind = given.get("type", "text")
-            is_named = "id" in given and _NAMING.issuperset(given)
-            if _FIELDS.issuperset(given) and isinstance(kind, str) and kind in _TYPES and not is_named:
-                left += (inner for name, inner in given.items() if name not in _ANSWERED)
-            else:
-                count += 1
+            is_foreign = not _is_text(given)
+            count += is_foreign
+            left += ((inner, is_foreign) for name, inner in given.items() if is_foreign or name not in _ANSWERED)
     return count
+
+
+def _is_text(given: Mapping[str, Any]) -> bool:
+    """Whether the content of an object is text that is in the request."""
+    kind = given.get("type", "text")
+    is_named = "id" in given and _NAMING.issuperset(given)
+    return _FIELDS.issuperset(given) and isinstance(kind, str) and kind in _TYPES and not is_named
