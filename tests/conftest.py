@@ -60,6 +60,11 @@ class ProductServer(TestServer):
         return Runner(self.app, self._settings)
 
 
+def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
+    """Name tests without their keys, which differ between the processes of a run."""
+    return argname if isinstance(val, str) and KEY in val else None
+
+
 @pytest.fixture(autouse=True)
 def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     for name in list(os.environ):
