@@ -1,6 +1,7 @@
 import asyncio
 import socket
 import sqlite3
+import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -22,6 +23,7 @@ from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
 from frontend.usage.queries import UsageQueries
 from tests.databases import PostgresServer
+from tests.eventually import until
 from tests.samples import Change
 
 
@@ -41,7 +43,7 @@ def test_the_ssl_mode_of_libpq_is_translated() -> None:
 
 
 async def _failure_of(url: str) -> Exception:
-    engine = open_engine(url)
+    engine, others = open_engine(url), set(threading.enumerate())
     try:
         async with engine.connect() as connection:
             await connection.execute(text("SELECT 1"))
@@ -49,6 +51,8 @@ async def _failure_of(url: str) -> Exception:
         return error
     finally:
         await engine.dispose()
+        # The thread of a SQLite connection that failed still calls the event loop.
+        await until(lambda: others.issuperset(threading.enumerate()))
     raise AssertionError("it answers")
 
 

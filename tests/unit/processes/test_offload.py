@@ -66,8 +66,10 @@ async def pool() -> AsyncIterator[Offload]:
     ids=["late", "stalled", "died"],
 )
 async def test_a_process_that_ends_with_its_task_is_counted_and_replaced(
-    task: tuple[Any, ...], reason: str, deaths: int, error: type[Exception]
+    monkeypatch: pytest.MonkeyPatch, task: tuple[Any, ...], reason: str, deaths: int, error: type[Exception]
 ) -> None:
+    # Other tests may leave it little of a processor.
+    monkeypatch.setattr(offload, "_WORKED_SHARE", 0.02)
     pool = Offload("counted", 1, tasks=100, seconds=2)
     killed = Change("quartet_workers_killed_total", pool="counted", reason=reason)
     with pytest.raises(error):
