@@ -58,7 +58,8 @@ class KnownKeys:
         self._writing.start()
 
     async def close(self) -> None:
-        await self._refreshing.close()
+        # A query that is cancelled leaves its connection open. While the database is away, nothing else can be done.
+        await (self._refreshing.close() if self._outage.away else self._refreshing.finish())
         await self._writing.finish()
         if not self._outage.away:
             await self._write_used()

@@ -11,6 +11,7 @@ from frontend.access.known_keys import KnownKeys
 from frontend.access.registry import Registry
 from frontend.errors import BadGateway, Unauthorized
 from frontend.observe.logs import NO_REQUEST, request_id
+from tests.eventually import until
 
 
 class FakeRegistry(Registry):
@@ -18,7 +19,7 @@ class FakeRegistry(Registry):
 
     def __init__(self) -> None:
         self.callers: dict[str, Caller] = {}
-        self.asked = self.asked_for = 0
+        self.asked = self.asked_for = self.answered = 0
         self.asked_within: set[str] = set()
         self.used: list[str] = []
         self.failure: Exception | None = None
@@ -45,6 +46,7 @@ class FakeRegistry(Registry):
             await asyncio.sleep(60)
         if self.failure is not None:
             raise self.failure
+        self.answered += 1
         return {digest: callers[digest] for digest in digests if digest in callers}
 
     async def note_used(self, digests: Collection[str]) -> None:
@@ -179,6 +181,15 @@ async def test_the_use_of_a_key_is_written_after_an_outage(known: KnownKeys, reg
     registry.failure = None
     await known.close()
     assert registry.used == [api_key.digest(KEY)]
+
+
+async def test_a_query_of_a_refresh_ends_before_the_close(known: KnownKeys, registry: FakeRegistry) -> None:
+    await known.identify(KEY)
+    registry.seconds = 0.15
+    asked = registry.asked
+    await until(lambda: registry.asked > asked)
+    await known.close()
+    assert registry.answered == registry.asked
 
 
 async def _used(registry: FakeRegistry, callers: dict[str, Caller]) -> KnownKeys:
