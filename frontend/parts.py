@@ -53,7 +53,7 @@ _AUDIO_SECONDS = 90.0
 _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
 # Requests without a known key per iteration of the event loop. One takes about 0.2 ms.
-_STRANGERS_AT_ONCE = 4
+_UNAUTHENTICATED_AT_ONCE = 4
 # Modules that the processes use.
 _PRELOADED = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.http.json")
 
@@ -119,7 +119,7 @@ async def _access(app: web.Application, closing: AsyncExitStack) -> None:
         settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
     )
     app[keys.WRONG_KEYS] = WrongKeys(settings.wrong_keys_a_minute)
-    app[keys.STRANGERS] = Turnstile(_STRANGERS_AT_ONCE)
+    app[keys.UNAUTHENTICATED] = Turnstile(_UNAUTHENTICATED_AT_ONCE)
     app[keys.LIMITER] = Limiter(counters, settings.limits, settings.tiers)
 
 

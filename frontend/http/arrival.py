@@ -57,7 +57,7 @@ def with_plain_headers(factory: _Factory) -> _Factory:
 def _fault_of(message: RawRequestMessage) -> str:
     if message.version not in (HttpVersion10, HttpVersion11):
         return "only HTTP/1.0 and HTTP/1.1 are spoken here"
-    # It would take the body with a coding that it does not decode (RFC 9112, 6.1).
+    # It would take the body with a coding that it does not decode (RFC 9112, 6.1). A refused one's headers are a dict.
     codings = message.headers.getall(hdrs.TRANSFER_ENCODING, ()) if hdrs.TRANSFER_ENCODING in message.headers else ()
     if codings and ",".join(codings).strip().lower() != "chunked":
         return "the only transfer coding that is accepted is chunked"

@@ -25,7 +25,6 @@ from typing import Any, cast
 
 from aiohttp import HttpVersion11, StreamReader, web, web_ws
 from aiohttp.http import RawRequestMessage, WebSocketReader
-from aiohttp.http_exceptions import LineTooLong
 from aiohttp.streams import EMPTY_PAYLOAD
 
 from frontend.config.settings import Settings
@@ -36,7 +35,7 @@ from frontend.http.origins import readable
 from frontend.http.parse_queue import ParseQueue
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.http.state import ServerState
-from frontend.http.unparsed import page_of, synthesize_request
+from frontend.http.unparsed import LONGEST_HEAD, LONGEST_LINE, NOT_HTTP, fault_of, page_of, synthesize_request
 from frontend.observe.logs import log
 
 # Whether the caller is authenticated.
@@ -54,13 +53,8 @@ web_ws.DEFAULT_CHUNK_SIZE = 1024  # type: ignore[attr-defined]
 _UNREAD_ANSWER_BYTES = 64 * 1024
 # Most bytes that are parsed at once.
 _PIECE_BYTES = 8 * 1024
-# Most bytes of a request line or of a header: 16 KiB, as peers take, and its name.
-_LONGEST_LINE = 17 * 1024
-# Most bytes of all headers. They are kept for inspection if the parser refuses them.
-_LONGEST_HEAD = 64 * 1024
 # Makes the parser refuse what it has read, wherever it stands.
 _NO_HTTP = b"\0:\r\n\r\n"
-_NOT_HTTP = "the request is not valid HTTP"
 _RETRY_SECONDS = 5  # for ``Retry-After``
 # Seconds. A caller that closes its writing side within this time of its request may wait for the answer. Later, it
 # counts as disconnected.
@@ -123,8 +117,8 @@ class Connection(web.RequestHandler):
             # Refuse compressed bodies by their header, before they are decompressed.
             auto_decompress=False,
             read_bufsize=_READ_BYTES,
-            max_line_size=_LONGEST_LINE,
-            max_field_size=_LONGEST_LINE,
+            max_line_size=LONGEST_LINE,
+            max_field_size=LONGEST_LINE,
         )
         self.port = port
         self._settings = settings
@@ -246,11 +240,11 @@ class Connection(web.RequestHandler):
         self._received_at = self._event_loop.time()
         # While many requests wait, the parser keeps the bytes of others.
         if self._frames is None and self._last_body.is_eof() and not self._buffer_paused:
-            self._head += data[: _LONGEST_HEAD - len(self._head)]
+            self._head += data[: LONGEST_HEAD - len(self._head)]
             self._head_bytes += len(data)
         before = len(self._messages)
         super().data_received(data)
-        if self._head_bytes >= _LONGEST_HEAD and len(self._messages) == before:
+        if self._head_bytes >= LONGEST_HEAD and len(self._messages) == before:
             super().data_received(_NO_HTTP)
         if (new := len(self._messages) - before) > 0:
             self._first_request.cancel()
@@ -271,19 +265,19 @@ class Connection(web.RequestHandler):
         super().set_parser(cast(WebSocketReader, self._frames), data_received_cb)
 
     def _replace_last(self, size: int) -> None:
-        head = bytes(self._head + self._unparsed)[:_LONGEST_HEAD]
-        self._fault = _fault_of(getattr(self._messages[-1][0], "exc", None), head, size)
+        head = bytes(self._head + self._unparsed)[:LONGEST_HEAD]
+        self._fault = fault_of(getattr(self._messages[-1][0], "exc", None), head, size)
         self._asked_by = page_of(head)
         if (request := synthesize_request(head)) is not None:
             self._messages[-1] = (request, EMPTY_PAYLOAD)
-        elif self._fault != _NOT_HTTP:
+        elif self._fault != NOT_HTTP:
             # More may follow. Read it for a while, or the client cannot read the answer.
             rest = StreamReader(self, _READ_BYTES, loop=self._event_loop)
             self._messages[-1] = (self._messages[-1][0], rest)
 
     def _refuse_body(self) -> None:
         """Give the error to the reader of a body whose rest the parser refused. There is no request to answer."""
-        self._fault = _fault_of(getattr(self._messages.pop()[0], "exc", None), bytes(self._head), 0)
+        self._fault = fault_of(getattr(self._messages.pop()[0], "exc", None), bytes(self._head), 0)
         # In this order: an end without the error would be that of a whole body.
         self._last_body.set_exception(InvalidRequest(self._fault))
         self._last_body.feed_eof()
@@ -364,17 +358,9 @@ class Connection(web.RequestHandler):
         if status >= 500:
             log.error("unforeseen error", exc_info=exc)
             return refusal(Internal("an internal error"))
-        answer = refusal(InvalidRequest(self._fault or _NOT_HTTP))
+        answer = refusal(InvalidRequest(self._fault or NOT_HTTP))
         answer.headers.update(readable(self._settings.allowed_origins, *self._asked_by))
         return answer
-
-
-def _fault_of(error: object, head: bytes, size: int) -> str:
-    """Why the parser refused a request with this start after ``size`` bytes."""
-    if not 0 <= head.find(b"\r\n") <= _LONGEST_LINE and isinstance(error, LineTooLong):
-        return "the address is too long"
-    large = isinstance(error, LineTooLong) or "Too many headers" in str(error) or size >= _LONGEST_HEAD
-    return "the headers are too large" if large else _NOT_HTTP
 
 
 def _unread_bytes(wire: asyncio.BaseTransport) -> int:

@@ -9,8 +9,6 @@ _FRAMES_A_SECOND, _FRAMES_AT_ONCE, _FREE_BYTES = 250, 1000, 1024
 _MASKED, _LENGTH, _MASK_BYTES = 0x80, 0x7F, 4
 # Bytes of the length behind the first two, by what stands in its place there.
 _LONGER = {126: 2, 127: 8}
-
-
 # The beginning of a frame that aiohttp refuses, with 1002, as it should one without a mask (RFC 6455, 5.1).
 _REFUSED = b"\xf0\x80"
 

@@ -5,7 +5,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
 from frontend.access.subprotocols import key_of
-from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, STRANGERS, TOKENS, WRONG_KEYS
+from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, UNAUTHENTICATED, WRONG_KEYS
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
@@ -37,7 +37,7 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
             async with ended_with_key(request, request.app[API_KEYS], _token(request)):
                 return await handler(request)
     elif not came_to_admin(request):
-        await request.app[STRANGERS].turn()
+        await request.app[UNAUTHENTICATED].turn()
     return await handler(request)
 
 
@@ -54,7 +54,7 @@ async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Calle
         # Only refusals are delayed or replaced. A valid key from the same address is accepted.
         network = network_of(address_of(request))
         await request.app[WRONG_KEYS].pause(network)
-        await request.app[STRANGERS].turn()
+        await request.app[UNAUTHENTICATED].turn()
         if part is ADMIN:
             request.app[WRONG_KEYS].note_guess(network)
         raise

@@ -9,7 +9,6 @@ from typing import Any
 HIDDEN = "[hidden]"
 # API keys, also broken ones, and JSON Web Tokens. A caller may send one as its request id.
 _CREDENTIALS = re.compile(r"qk_[0-9A-Za-z]{20,}|(?<![\w-])eyJ[\w-]+\.[\w.-]+")
-
 # A named value in a message.
 _NAMED = re.compile(r"%\(")
 # What a function of the event loop was called with.

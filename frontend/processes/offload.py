@@ -23,8 +23,6 @@ _OWN_MODULES = ("frontend.processes.uncounted", "frontend.processes.task_process
 _TRIES = 2
 # Seconds that a task waits for a starting process. The first process imports the tasks' modules.
 _START_SECONDS = 30.0
-
-
 # The share of its time for which a task that is late must have had a processor to be the cause itself.
 _WORKED_SHARE = 0.5
 
@@ -49,8 +47,8 @@ class Offload:
     """``workers`` processes, each replaced after ``tasks`` tasks; ``prepare`` runs once in each.
 
     A task that takes longer than ``seconds`` is killed with its process. If the process was kept from working for most
-    of that time, the task is not to blame. Every process that ends is replaced, and
-    counted under ``name`` if it ended before its last task. The first task starts the processes.
+    of that time, the task is not to blame. Every process that ends is replaced, and counted under ``name`` if it ended
+    before its last task. The first task starts the processes.
     """
 
     # Seconds that an abandoned task may continue. A new process costs about as much as the rest of most tasks.
@@ -76,8 +74,7 @@ class Offload:
         """Call ``function`` in a process. Its own exceptions pass through.
 
         Raises ``TaskKilledError`` for a task that takes too much, and ``BadGateway`` if its process died twice or had
-        no processor.
-        A cancellation ends the process too.
+        no processor. A cancellation ends the process too.
         """
         deaths = 0
         # Processes that died before they began the task: at most one per worker.
@@ -113,12 +110,11 @@ class Offload:
             raise BadGateway("a process of this service could not be started, retry with backoff") from None
 
     async def _call(self, process: TaskProcess, task: tuple[Any, ...]) -> tuple[Any, Exception | None]:
-        began = process.cpu_seconds()
         try:
             async with asyncio.timeout(self._seconds):
                 outcome = await asyncio.get_running_loop().run_in_executor(self._threads, process.call, task)
         except TimeoutError:
-            worked = process.cpu_seconds() - began
+            worked = process.worked_seconds()
             process.end("late")
             if worked < _WORKED_SHARE * self._seconds:
                 raise BadGateway("a process of this service did not answer in time, retry with backoff") from None

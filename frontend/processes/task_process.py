@@ -35,8 +35,9 @@ class TaskProcess:
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, prepare), daemon=True)
         self.reason: str | None = "died"
-        # The number of tasks that it was given, and whether it has begun the last one.
+        # The number of tasks that it was given, whether it has begun the last one, and what it had used before that.
         self.tasks, self.begun = 0, False
+        self._used_before = 0.0
         try:
             self._process.start()
             theirs.close()
@@ -49,7 +50,11 @@ class TaskProcess:
         """A descriptor that becomes readable when the process ends."""
         return self._process.sentinel
 
-    def cpu_seconds(self) -> float:
+    def worked_seconds(self) -> float:
+        """Processor seconds of the last task."""
+        return self._cpu_seconds() - self._used_before
+
+    def _cpu_seconds(self) -> float:
         """Processor seconds that it has used; 0 if it has ended."""
         try:
             with open(f"/proc/{self._process.pid}/stat", "rb") as file:
@@ -61,7 +66,7 @@ class TaskProcess:
 
     def call(self, task: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
         """Call a function and return its result or its exception. It blocks, so call it in a thread."""
-        self.tasks, self.begun = self.tasks + 1, False
+        self.tasks, self.begun, self._used_before = self.tasks + 1, False, self._cpu_seconds()
         try:
             self._pipe.send(task)
             self._pipe.recv_bytes()

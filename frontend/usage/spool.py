@@ -30,8 +30,8 @@ class UsageEvent:
     """One answer: ``quantity`` (ms of audio, code points or tokens) at ``price`` micro-CHF a ``unit`` is ``amount``.
 
     ``id`` is the same for repeats of a request. ``prepaid`` is whether a wallet pays. ``at`` is in seconds since 1970.
-    ``price`` is stored, so that later prices do not change old charges. ``reservation`` has the
-    ids of the reservations, separated by commas.
+    ``price`` is stored, so that later prices do not change old charges. ``reservation`` has the ids of the
+    reservations, separated by commas.
     """
 
     id: str

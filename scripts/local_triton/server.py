@@ -90,7 +90,6 @@ class LocalTriton:
             f"--backend-directory={backends.resolve()}",
             f"--cache-directory={wheel.caches}",
             *settings.arguments(),
-            *settings.closed(),
             # The caller of ``stop`` waits for this.
             f"--exit-timeout-secs={_EXIT_SECONDS}",
             f"--backend-config=python,shm-region-prefix-name={self._prefix}",

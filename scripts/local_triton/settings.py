@@ -8,17 +8,9 @@ _FOLDER = Path(__file__).parents[2] / "model_repository"
 
 
 def arguments() -> list[str]:
-    """Command-line arguments. Triton takes the last of a repeated one."""
-    return _lines("triton.args")
-
-
-def closed() -> list[str]:
-    """Arguments that close what no program of ours calls, by a header whose value nobody knows.
-
-    Holes of Triton's were reached by these, such as CVE-2025-23319 by shared memory.
-    """
-    rule = f"shared-memory,trace,logging:quartet={secrets.token_hex(16)}"
-    return [f"--http-restricted-api={rule}", f"--grpc-restricted-protocol={rule}"]
+    """Command-line arguments, with another secret each time. Triton takes the last of a repeated one."""
+    secret = secrets.token_hex(16)
+    return [line.replace("{secret}", secret) for line in _lines("triton.args")]
 
 
 def variables() -> Mapping[str, str]:

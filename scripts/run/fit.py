@@ -147,8 +147,9 @@ class Fit:
             own = model / "configs" / f"{name}.pbtxt"
             source = own.resolve() if name != CONFIG_NAME and own.exists() else committed
             text, lines[model.name] = self._filled(model.name, source)
-            own.unlink(missing_ok=True)
-            own.write_text(text or source.read_text(encoding="utf-8"), encoding="utf-8")
+            if text:
+                own.unlink(missing_ok=True)
+                own.write_text(text, encoding="utf-8")
         return lines
 
     def _filled(self, model: str, source: Path) -> tuple[str, str]:

@@ -115,8 +115,9 @@ class Stack:
             log.unlink(missing_ok=True)
         lines = self.fit.write(self._repository)
         self._start_triton()
+        missing = self._failed() | self._not_loaded
         for model in self._settings.served.triton_models:
-            if model in lines and model not in self._failed() | self._not_loaded:
+            if model in lines and model not in missing:
                 print(lines[model], flush=True)
         self._start_frontend()
         self._wait_until_ready()

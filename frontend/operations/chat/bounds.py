@@ -61,10 +61,10 @@ def references(path: str, values: Mapping[str, Any]) -> int:
 
     Raises ``InvalidRequest`` for a parameter whose cost nobody knows.
     """
-    given = _given(values)
+    given, known = _given(values), _COMMON | _OWN[path] | _REFERENCES | _COUNTS
     for name in given:
         fields.check_name(name)
-        if name not in _COMMON | _OWN[path] | _REFERENCES | _COUNTS:
+        if name not in known:
             raise _unbounded(name)
     for name in _COUNTS & values.keys():
         value = values[name]

@@ -26,6 +26,8 @@ _DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": _TEX
 _COUNT = {"type": "integer", "minimum": 1}
 _TOP_N = {**_COUNT, "description": "The number of best results to return; all if absent."}
 _MOST_TOKENS = {**_COUNT, "description": "The most tokens of a document."}
+# Jina's names.
+_JINA = {"top_k": {**_COUNT, "description": "As top_n."}, "max_doc_length": _MOST_TOKENS}
 _SWITCH = {"type": "boolean", "default": False}
 
 
@@ -38,10 +40,6 @@ def _candidates(served: Served) -> Schema:
         "items": {"oneOf": [_TEXT, _DOCUMENT]} if RERANK_DIALECTS in served.extensions else _TEXT,
         "description": f"Each document is cut after {tokens} tokens, query included.",
     }
-
-
-# Jina's names.
-_JINA = {"top_k": {**_COUNT, "description": "As top_n."}, "max_doc_length": _MOST_TOKENS}
 
 
 def _body(served: Served, more: Schema) -> Schema:
