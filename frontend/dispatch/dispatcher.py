@@ -174,7 +174,6 @@ class Dispatcher:
         calls.configure()
         if share.batch is not None:
             calls.batch.follow(share.batch)
-        self._queues[model].show()
         tritons = sorted(calls.tritons)
         # Each frontend starts at another Triton, so that frontends do not fill the same one first.
         first = share.number * len(tritons) // share.count

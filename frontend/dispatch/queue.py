@@ -5,6 +5,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 from frontend.config.tables import LEVELS
@@ -95,7 +96,12 @@ class ModelQueue:
         self._tasks: set[asyncio.Task[object]] = set()
         for reason in _REFUSALS:
             QUEUE_REFUSED.labels(self.model, reason)
-        self._waiting_gauges = [QUEUE_WAITING.labels(self.model, _TIERS[level + 1]) for level in range(PRIORITIES)]
+        # Read when they are scraped: every call changes them.
+        for level in range(1, PRIORITIES + 1):
+            QUEUE_WAITING.labels(self.model, _TIERS[level]).set_function(partial(model.scheduler.waiting, level))
+        BATCH_WORK.labels(self.model).set_function(lambda: model.batch.work)
+        THROUGHPUT.labels(self.model).set_function(lambda: model.rate)
+        IN_FLIGHT_PER_TRITON.labels(self.model).set_function(lambda: model.per_triton)
 
     async def close(self) -> None:
         """Cancel calls that still run after their callers were cancelled."""
@@ -179,7 +185,6 @@ class ModelQueue:
         try:
             yield
             self._calls.answered(call, self._loop.time())
-            self.show()
         finally:
             self._leave(call)
 
@@ -187,7 +192,6 @@ class ModelQueue:
         self._refuse(context)
         call = Call(context.key, context.priority, context.owner, self._loop.time(), cost, context.rank)
         sent = self._sender.enter(self._calls, call)
-        self._show_waiting()
         try:
             with current().queue, current().tracer.span("queue"):
                 if not sent.done():
@@ -201,11 +205,6 @@ class ModelQueue:
 
     def _leave(self, call: Call) -> None:
         self._sender.leave(self._calls, call)
-        self._show_waiting()
-
-    def _show_waiting(self) -> None:
-        for level, gauge in enumerate(self._waiting_gauges, 1):
-            gauge.set(self._calls.scheduler.waiting(level))
 
     async def _until(self, sent: "asyncio.Future[None]", context: RequestContext) -> None:
         try:
@@ -226,9 +225,3 @@ class ModelQueue:
         QUEUE_REFUSED.labels(self.model, reason).inc()
         wait = self._calls.expected_wait(context.priority) if self._calls.is_open else 0.0
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))
-
-    def show(self) -> None:
-        """Update the metrics of batches and throughput."""
-        BATCH_WORK.labels(self.model).set(self._calls.batch.work)
-        THROUGHPUT.labels(self.model).set(self._calls.rate)
-        IN_FLIGHT_PER_TRITON.labels(self.model).set(self._calls.per_triton)
