@@ -8,12 +8,15 @@
 Triton and the frontends read through the link. Each of them sees one whole export, also while the next one is written.
 The folder is named by a digest of its code, configurations and stamps, so an export that changes nothing is not another
 one. The export before stays, so going back only moves the link.
+
+Where QUARTET_TRITON_SECRET_FILE names a file that is missing, a secret is written there for Triton and the frontends.
 """
 
 import argparse
 import filecmp
 import hashlib
 import os
+import secrets
 import shutil
 import subprocess
 import sys
@@ -141,6 +144,15 @@ def _digest(repository: Path) -> str:
     return digest.hexdigest()[:12]
 
 
+def make_secret(path: Path) -> None:
+    """Write a random secret, unless there is one. Its readers are other users, in containers with the same volume."""
+    if not path.exists():
+        new = path.with_suffix(".new")
+        new.write_text(secrets.token_hex(16), encoding="utf-8")
+        new.chmod(0o444)
+        new.replace(path)
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Export the models and select the export.", allow_abbrev=False)
     parser.add_argument("--name", default="current", help="the link to the export")
@@ -148,6 +160,8 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--code", type=Path, default=Path("model_repository"), help="code and configurations")
     parser.add_argument("--strict", action="store_true")
     options, rest = parser.parse_known_args(arguments)
+    if secret := os.environ.get("QUARTET_TRITON_SECRET_FILE"):
+        make_secret(Path(secret))
     export = [sys.executable, "-m", "scripts.export_models", *rest, *["--strict"] * options.strict]
     exports = Exports(options.models, options.name)
     for found in exports.newest_first():

@@ -140,6 +140,29 @@ def test_the_export_reads_a_claim_with_exported_voices_and_repeats_with_its_revi
     assert jobs[0]["metadata"]["name"] != jobs[1]["metadata"]["name"]
 
 
+@pytest.mark.parametrize("values", [[], ["engine=kserve"], ["secrets.existingSecret=ours"]], ids=str)
+def test_tritons_and_frontends_have_the_same_secret_and_tritons_no_other(helm: Helm, values: list[str]) -> None:
+    rendered = helm.render(*values)
+    found = {}
+    for owner, template in checks.pods(rendered):
+        for container in template["spec"]["containers"]:
+            variables = {each["name"]: each.get("value") for each in container.get("env", [])}
+            if path := variables.get("QUARTET_TRITON_SECRET_FILE"):
+                (mount,) = [each for each in container["volumeMounts"] if path.startswith(each["mountPath"] + "/")]
+                (volume,) = [each for each in template["spec"]["volumes"] if each["name"] == mount["name"]]
+                found[owner] = volume["secret"]
+    tritons = [secret for owner, secret in found.items() if "frontend" not in owner]
+    (frontend,) = [secret for owner, secret in found.items() if "frontend" in owner]
+    only = [{"key": "triton_secret", "path": "triton_secret"}]
+    assert tritons == 3 * [{"secretName": frontend["secretName"], "items": only}]
+    made = [
+        each for each in rendered if each["kind"] == "Secret" and each["metadata"]["name"] == frontend["secretName"]
+    ]
+    assert [set(each["data"]) for each in made] == (
+        [] if "existing" in str(values) else [{"jwt_secret", "admin_key", "triton_secret"}]
+    )
+
+
 # The check that finds it, the file, what stands there, and what is put in its place.
 FAULTS = [
     (kinds, "templates/pools.yaml", "apiVersion: policy/v1", "apiVersion: policy/v1beta1"),
