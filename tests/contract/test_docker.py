@@ -69,11 +69,12 @@ def _requirements(name: str, dockerfile: Path) -> Path:
     return next(ROOT / path for path in (name, *copied) if (ROOT / path).is_file())
 
 
-def test_a_service_has_no_rights_and_bounds_of_memory_and_processors() -> None:
+def test_a_service_has_no_rights_and_bounds_of_memory_processors_and_logs() -> None:
     for name, service in SERVICES.items():
         confined = service["read_only"], service["cap_drop"], service["security_opt"]
         assert confined == (True, ["ALL"], ["no-new-privileges:true"]), name
         assert {"mem_limit", "cpus"} <= service.keys(), name
+        assert set(service["logging"]["options"]) == {"max-size", "max-file"}, name
 
 
 def test_an_image_of_ours_has_the_tag_that_it_is_built_with() -> None:
@@ -128,7 +129,7 @@ def test_an_image_has_a_health_check(name: str) -> None:
 def test_prometheus_and_grafana_are_pinned_private_and_have_their_files(name: str) -> None:
     service = SERVICES[name]
     assert service["profiles"] == ["observability"]
-    assert re.fullmatch(r"docker\.io/[a-z/]+:v?\d+\.\d+\.\d+", service["image"])
+    assert re.fullmatch(r"docker\.io/[a-z/]+:v?\d+\.\d+\.\d+@sha256:[0-9a-f]{64}", service["image"])
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     mounted = [volume.split(":")[0] for volume in service["volumes"] if volume.startswith("./")]
     assert [path for path in mounted if not (ROOT / path).exists()] == []

@@ -19,9 +19,11 @@ containers:
     env:
       - { name: MODEL_REPOSITORY, value: {{ include "quartet.repository" .root }} }
       - { name: QUARTET_TRITON_SECRET_FILE, value: /run/quartet/secrets/triton_secret }
+      {{- with include "quartet.processors" .values.resources }}
       # A pod without a CPU limit sees all processors of its node, so threads and instances fit its CPU request.
       - name: PROCESSORS
-        valueFrom: { resourceFieldRef: { containerName: {{ .container }}, resource: requests.cpu } }
+        valueFrom: { resourceFieldRef: { containerName: {{ $.container }}, resource: {{ . }} } }
+      {{- end }}
       {{- if .values.gpus }}
       # CTranslate2 has no machine code for Hopper and newer: the driver compiles it once for all processes of a pod.
       - { name: CUDA_CACHE_PATH, value: /cuda }
