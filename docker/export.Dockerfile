@@ -7,13 +7,19 @@ WORKDIR /app
 RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work /voices
 COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /app/model_repository/
 COPY scripts/export_models/requirements.txt /app/scripts/export_models/
-# The address of an index with PyTorch for processors. PyPI's PyTorch includes CUDA, which no export needs.
-ARG TORCH_INDEX=""
+COPY scripts/install/requirements.txt /app/scripts/install/
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
+# PyPI's PyTorch has CUDA, which no export needs: 4 GB. One without it comes from the index of pip's settings if that has
+# it, else by uv from PyTorch's own. WITH_CUDA=1 takes PyPI's where neither can be reached.
+ARG WITH_CUDA=""
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \
-    && ${PIP} install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} \
-    -r scripts/export_models/requirements.txt \
+    && torch=$(grep '^torch==' scripts/export_models/requirements.txt) \
+    && { [ -n "${WITH_CUDA}" ] || ${PIP} install --no-cache-dir --no-deps "${torch}+cpu" \
+    || { python -m venv /tmp/uv && /tmp/uv/bin/pip install --no-cache-dir -r scripts/install/requirements.txt \
+    && /tmp/uv/bin/uv pip install --no-cache --python /opt/quartet/bin/python --no-deps --torch-backend cpu "${torch}"; }; } \
+    && ${PIP} install --no-cache-dir -r scripts/export_models/requirements.txt \
+    && rm -rf /tmp/uv \
     && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 COPY scripts /app/scripts

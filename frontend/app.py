@@ -49,8 +49,9 @@ def _routes(settings: Settings) -> Iterator[web.RouteDef]:
         yield from by_operation[operation]
 
 
-def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:
-    """Assemble the application, which starts nothing yet. ``connect`` creates the Triton client."""
+def create_app(settings: Settings, connect: Connect | None = None) -> web.Application:
+    """Assemble the application, which starts nothing yet. ``connect`` creates the client of a Triton."""
+    connect = connect or partial(Triton, secret=settings.triton_secret)
     app = web.Application(
         middlewares=[
             access_log_middleware,  # adds the request id to every answer, refusals included

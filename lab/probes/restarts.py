@@ -113,7 +113,9 @@ async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
         closing.callback(triton.stop, at_once=True)
         triton.load(Catalogue.of().triton_models)
         address = f"127.0.0.1:{triton.ports.grpc}"
-        environ = await asyncio.to_thread(prepare, folder, TRITON=address, REDIS=redis.url, WORKERS=2)
+        environ = await asyncio.to_thread(
+            prepare, folder, TRITON=address, TRITON_SECRET=triton.secret, REDIS=redis.url, WORKERS=2
+        )
         frontends = [Served(environ, folder / f"log{number}", FRONTEND) for number in range(2)]
         for frontend in frontends:
             closing.callback(frontend.kill)

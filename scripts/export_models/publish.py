@@ -8,16 +8,21 @@
 Triton and the frontends read through the link. Each of them sees one whole export, also while the next one is written.
 The folder is named by a digest of its code, configurations and stamps, so an export that changes nothing is not another
 one. The export before stays, so going back only moves the link.
+
+Where QUARTET_TRITON_SECRET_FILE names a file that is missing, a secret is written there for Triton and the frontends.
 """
 
 import argparse
+import fcntl
 import filecmp
 import hashlib
 import os
+import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from scripts.export_models import stamp
@@ -141,6 +146,29 @@ def _digest(repository: Path) -> str:
     return digest.hexdigest()[:12]
 
 
+def make_secret(path: Path) -> None:
+    """Write a random secret, unless there is one. Its readers are other users, in containers with the same volume."""
+    if not path.exists():
+        new = path.with_suffix(".new")
+        new.write_text(secrets.token_hex(16), encoding="utf-8")
+        new.chmod(0o444)
+        new.replace(path)
+
+
+@contextmanager
+def alone(models: Path) -> Iterator[None]:
+    """Wait until no other export writes into the folder, where its file system has locks."""
+    models.mkdir(parents=True, exist_ok=True)
+    with (models / ".lock").open("w") as file:
+        with suppress(OSError):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"another export writes into {models}; this one begins when that has ended", flush=True)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Export the models and select the export.", allow_abbrev=False)
     parser.add_argument("--name", default="current", help="the link to the export")
@@ -148,6 +176,14 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--code", type=Path, default=Path("model_repository"), help="code and configurations")
     parser.add_argument("--strict", action="store_true")
     options, rest = parser.parse_known_args(arguments)
+    with alone(options.models):
+        return _published(options, rest)
+
+
+def _published(options: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Export if something has changed, and select the export; return the exit status."""
+    if secret := os.environ.get("QUARTET_TRITON_SECRET_FILE"):
+        make_secret(Path(secret))
     export = [sys.executable, "-m", "scripts.export_models", *rest, *["--strict"] * options.strict]
     exports = Exports(options.models, options.name)
     for found in exports.newest_first():

@@ -37,6 +37,7 @@ _READY_SECONDS = 60
 _GRACE_SECONDS = 5
 _TOKEN_SECONDS = 30 * 86_400
 _API_KEY, _JWT_SECRET = f"{PREFIX}API_KEY", f"{PREFIX}JWT_SECRET"
+_TRITON_SECRET = f"{PREFIX}TRITON_SECRET"
 
 
 class Stack:
@@ -65,7 +66,8 @@ class Stack:
         self.jwt_secret = self._settings.jwt_secret or previous.get(_JWT_SECRET) or secrets.token_hex(32)
         self._port = port
         self._repository, self._work = repository, work
-        self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
+        secret = self._settings.triton_secret
+        self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME, secret=secret)
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
         self._started = False
@@ -96,11 +98,12 @@ class Stack:
             _API_KEY: self.api_key,
             f"{PREFIX}MOBILE_JWT": tokens.issue("demo-phone", _TOKEN_SECONDS),
             _JWT_SECRET: self.jwt_secret,
+            _TRITON_SECRET: self.triton.secret,
             f"{PREFIX}DATABASE": absolute(self._settings.database),
             **self.addresses,
             "no_proxy": no_proxy(self._environ),
         }
-        return {name: value for name, value in values.items() if f"{name}{FROM_FILE}" not in self._environ}
+        return {name: value for name, value in values.items() if not self._environ.get(f"{name}{FROM_FILE}")}
 
     def open_database(self) -> None:
         """Migrate the database, or raise why that fails."""
@@ -139,13 +142,16 @@ class Stack:
         self._not_loaded = set(reasons)
 
     def _start_frontend(self) -> None:
-        environment = {
-            **self._environ,
+        own = {
             **self._without(self._failed() | self._not_loaded),
-            "QUARTET_PORT": str(self._port),
-            "QUARTET_TRITON": self.addresses["QUARTET_TRITON"],
-            "QUARTET_JWT_SECRET": self.jwt_secret,
+            f"{PREFIX}PORT": str(self._port),
+            f"{PREFIX}TRITON": self.addresses[f"{PREFIX}TRITON"],
+            _TRITON_SECRET: self.triton.secret,
+            _JWT_SECRET: self.jwt_secret,
         }
+        # The values of files of secrets are among them.
+        environment = {name: value for name, value in self._environ.items() if name.removesuffix(FROM_FILE) not in own}
+        environment |= own
         command = [sys.executable, "-m", "frontend", "serve"]
         self._frontend = start_child(command, environment, self._frontend_log)
 

@@ -1,7 +1,9 @@
 """What ``python -m tests.containers`` and the images rely on, as far as no container engine is needed to know it."""
 
+import hashlib
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -50,3 +52,84 @@ sys.exit(0 if {"frontend.app", "client.bulk.cluster"} <= sys.modules.keys() else
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def pinning(tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of the files with images, and a folder with a skopeo whose registry lacks NVIDIA's."""
+    checkout, programs = tmp_path / "checkout", tmp_path / "bin"
+    shutil.copytree(ROOT / "docker", checkout / "docker")
+    shutil.copy(ROOT / "compose.yaml", checkout)
+    programs.mkdir()
+    (programs / "skopeo").write_text(
+        '#!/bin/sh\ncase $3 in *nvcr.io*) exit 1 ;; esac\nprintf %s "$3"\n', encoding="utf-8"
+    )
+    (programs / "skopeo").chmod(0o755)
+    return checkout, programs
+
+
+def test_pins_are_the_digests_of_the_tags_and_what_a_registry_does_not_tell_stays(pinning: tuple[Path, Path]) -> None:
+    checkout, programs = pinning
+    environ = {"PATH": f"{programs}:/usr/bin:/bin"}
+    command = [str(checkout / "docker" / "pin.sh")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, "nvcr.io" in done.stderr) == (1, True)
+    redis = "docker.io/library/redis:8.2.9-bookworm"
+    digest = f"sha256:{hashlib.sha256(f'docker://{redis}'.encode()).hexdigest()}"
+    texts = {path: (checkout / path).read_text(encoding="utf-8") for path in _PINNED}
+    assert f"image: {redis}@{digest}\n" in texts["compose.yaml"]
+    values = yaml.safe_load(texts["docker/helm/quartet/values.yaml"])["images"]
+    assert values["redis"]["digest"] == digest != values["postgres"]["digest"]
+    # Nothing but digests has changed.
+    for path, text in texts.items():
+        before = (ROOT / path).read_text(encoding="utf-8")
+        assert re.sub(r"[0-9a-f]{64}", "", text) == re.sub(r"[0-9a-f]{64}", "", before)
+        assert (text == before) == (path == "docker/triton.Dockerfile")
+
+
+_PINNED = ("compose.yaml", "docker/helm/quartet/values.yaml", "docker/frontend.Dockerfile", "docker/triton.Dockerfile")
+
+
+# Fails if it is given a word of LACKING; writes down what it is asked for.
+_PROGRAM = """#!/bin/sh
+case " $* " in *" -m venv "*)
+  for last; do :; done
+  mkdir -p "$last/bin" && cp "$0" "$last/bin/pip" && cp "$0" "$last/bin/uv"
+  exit
+esac
+echo "$(basename "$0") $*" >> {log}
+for word in $LACKING; do case "$*" in *"$word"*) exit 1 ;; esac; done
+"""
+
+
+@pytest.mark.parametrize(
+    ("lacking", "with_cuda", "ways"),
+    [
+        ("", "", ["pip +cpu"]),
+        ("+cpu", "", ["pip +cpu", "uv cpu"]),
+        ("+cpu --torch-backend", "", None),
+        ("+cpu --torch-backend", "1", []),
+    ],
+    ids=["pip's index has it", "PyTorch's index has it", "none has it", "with CUDA"],
+)
+def test_the_exports_image_takes_a_pytorch_without_cuda(
+    tmp_path: Path, lacking: str, with_cuda: str, ways: list[str] | None
+) -> None:
+    text = (ROOT / "docker" / "export.Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (run,) = [line for line in re.findall(r"^RUN (?:--mount=\S+)? *(.*)$", text, re.MULTILINE) if "torch" in line]
+    program, log = tmp_path / "python", tmp_path / "log"
+    program.write_text(_PROGRAM.format(log=log), encoding="utf-8")
+    program.chmod(0o755)
+    run = run.replace("/tmp/uv", str(tmp_path / "uv")).replace("/opt/quartet", str(tmp_path / "quartet"))
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PIP": "python -m pip", "LACKING": lacking, "WITH_CUDA": with_cuda}
+    done = subprocess.run(["sh", "-c", run], cwd=ROOT, env=environ, check=False)
+    assert (done.returncode == 0) == (ways is not None)
+    asked = [line for line in log.read_text(encoding="utf-8").splitlines() if "torch==" in line]
+    found = [
+        "uv cpu" if "--torch-backend cpu" in line else "pip +cpu"
+        for line in asked
+        if line.endswith("+cpu") or "cpu" in line
+    ]
+    assert found == (["pip +cpu", "uv cpu"] if ways is None else ways)
+    installed = "-r scripts/export_models/requirements.txt" in log.read_text(encoding="utf-8")
+    assert installed == (ways is not None)

@@ -9,20 +9,25 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import pytest
 from tritonclient.grpc import InferenceServerClient
 from tritonclient.utils import InferenceServerException
 
+from frontend.errors import AccountRefused
+from frontend.tritons.triton import Triton
 from scripts.local_triton import assemble, checks
 from scripts.local_triton.checks import free_port
 from scripts.local_triton.server import DIRECT
+from scripts.local_triton.settings import HEADER
 from tests.conftest import ROOT
 from tests.eventually import until
 
 pytestmark = pytest.mark.triton
 _SECONDS = 120.0
+_SECRET = "a/secret+with&signs=="
 # The images' tritonserver, with the folders and ports of a test.
 _SERVER = """#!{python}
 import os, sys
@@ -36,9 +41,10 @@ class Started:
     port: int
     grpc_port: int
 
-    def status(self, path: str, *, post: bool = False) -> int:
+    def status(self, path: str, *, post: bool = False, secret: str = "") -> int:
         """The status of a GET or an empty POST; 0 while nothing listens."""
-        request = urllib.request.Request(f"http://127.0.0.1:{self.port}{path}", data=b"" if post else None)
+        address, headers = f"http://127.0.0.1:{self.port}{path}", {HEADER: secret} if secret else {}
+        request = urllib.request.Request(address, data=b"" if post else None, headers=headers)
         try:
             with DIRECT.open(request, timeout=60) as answer:
                 return int(answer.status)
@@ -79,6 +85,7 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
     )
     server.chmod(0o755)
     environment = values | {"APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(repository)}
+    environment["QUARTET_TRITON_SECRET"] = _SECRET
     environment["PATH"] = f"{image}:{values['PATH']}"
     command = [str(image / "triton.sh"), "--model-config-name=machine", "--load-model=*"]
     with (
@@ -102,16 +109,58 @@ def test_the_pod_is_ready_with_a_model_that_does_not_load(triton: Started) -> No
     assert triton.status("/v2/health/ready") == 200
 
 
-@pytest.mark.parametrize("path", ["systemsharedmemory/status", "cudasharedmemory/status", "trace/setting", "logging"])
-def test_what_no_program_of_ours_calls_is_closed(triton: Started, path: str) -> None:
-    assert triton.status(f"/v2/{path}") == 403
+# What no program of ours calls, whatever the caller knows.
+CLOSED = ("systemsharedmemory/status", "cudasharedmemory/status", "trace/setting", "logging")
+
+
+@pytest.mark.parametrize("secret", ["", "wrong", _SECRET], ids=["without a secret", "with a wrong one", "with ours"])
+@pytest.mark.parametrize("path", CLOSED)
+def test_what_no_program_of_ours_calls_is_closed(triton: Started, path: str, secret: str) -> None:
+    assert triton.status(f"/v2/{path}", secret=secret) == 403
+
+
+@pytest.mark.parametrize("secret", ["", "wrong"], ids=["without a secret", "with a wrong one"])
+@pytest.mark.parametrize("path", ["index", "models/piper_ryan/load", "models/piper_ryan/unload"])
+def test_model_control_is_closed_to_who_has_not_the_secret(triton: Started, path: str, secret: str) -> None:
+    assert triton.status(f"/v2/repository/{path}", post=True, secret=secret) == 403
+    assert triton.status("/v2/models/piper_ryan/ready") == 200
+
+
+def test_model_control_is_open_to_who_has_the_secret(triton: Started) -> None:
+    assert triton.status("/v2/repository/index", post=True, secret=_SECRET) == 200
 
 
 def test_it_is_closed_to_grpc_too(triton: Started) -> None:
+    ours = {f"triton-grpc-protocol-{HEADER}": _SECRET}
     with InferenceServerClient(f"127.0.0.1:{triton.grpc_port}") as client:
         assert client.is_server_live()
-        with pytest.raises(InferenceServerException, match="restricted"):
-            client.get_system_shared_memory_status()
+        for call in (
+            client.get_system_shared_memory_status,
+            client.get_trace_settings,
+            client.get_log_settings,
+            client.get_model_repository_index,
+            partial(client.load_model, "piper_ryan"),
+            partial(client.unload_model, "piper_ryan"),
+            partial(client.get_system_shared_memory_status, headers=ours),
+        ):
+            with pytest.raises(InferenceServerException, match="restricted"):
+                call()
+        assert len(client.get_model_repository_index(ours).models) == 3
+
+
+async def test_the_frontends_client_controls_it_with_the_secret_and_says_who_has_a_wrong_one(triton: Started) -> None:
+    address = f"127.0.0.1:{triton.grpc_port}"
+    ours, theirs = Triton(address, secret=_SECRET), Triton(address, secret="wrong")
+    try:
+        assert await ours.ready_models(["piper_ryan", "piper_broken"]) == {"piper_ryan"}
+        assert await ours.broken_models(["piper_ryan", "piper_broken"]) == {"piper_broken"}
+        await ours.reload("piper_ryan")
+        for call in (theirs.ready_models(["piper_ryan"]), theirs.broken_models(["piper_ryan"]), theirs.reload("m3")):
+            with pytest.raises(AccountRefused):
+                await call
+    finally:
+        await ours.close()
+        await theirs.close()
 
 
 def test_the_pod_stays_ready_and_the_others_too_while_a_model_is_loaded_again(triton: Started) -> None:
@@ -126,7 +175,7 @@ def test_the_pod_stays_ready_and_the_others_too_while_a_model_is_loaded_again(tr
     asking.start()
     # Triton loads again only what has changed.
     (triton.repository / "m3_embedder" / "1" / "model.onnx").touch()
-    assert triton.status("/v2/repository/models/m3_embedder/load", post=True) == 200
+    assert triton.status("/v2/repository/models/m3_embedder/load", post=True, secret=_SECRET) == 200
     ended.set()
     asking.join()
     assert len(found) > 10

@@ -24,7 +24,8 @@ def _config(stack: Stack) -> dict[str, Any]:
 
 async def test_every_combination_is_measured_and_the_model_is_left_as_it_was(stack: Stack, tmp_path: Path) -> None:
     before = _config(stack)
-    target = Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{stack.triton.ports.http}")
+    address = f"http://127.0.0.1:{stack.triton.ports.http}"
+    target = Target(f"{stack.url}/v1", stack.api_key, address, secret=stack.triton.secret)
     sizes = ["--delays", "0", "--batches", "1,8", "--instances", "1", "--threads", "2"]
     arguments = parser().parse_args([*sizes, "--callers", "4", "--seconds", "1", "--out", str(tmp_path)])
     heard: list[str] = []

@@ -17,13 +17,17 @@ from scripts.run.state import REPOSITORY
 
 @dataclass(frozen=True)
 class Target:
-    """``address`` ends with /v1. Triton's addresses and the database are set only for a product started here."""
+    """``address`` ends with /v1; ``secret`` opens Triton's model control.
+
+    Triton's gRPC address and the database are set only for a product started here.
+    """
 
     address: str
     key: str = ""
     triton: str = ""
     grpc: str = ""
     database: str = ""
+    secret: str = ""
 
 
 @contextmanager
@@ -41,6 +45,6 @@ def own_product(repository: Path = REPOSITORY, variables: Mapping[str, str] = Ma
             stack.start()
             ports = stack.triton.ports
             http, grpc = f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}"
-            yield Target(f"{stack.url}/v1", stack.api_key, http, grpc, database)
+            yield Target(f"{stack.url}/v1", stack.api_key, http, grpc, database, stack.triton.secret)
         finally:
             stack.stop()

@@ -1,10 +1,13 @@
 """Loads a model of a running Triton with other settings than its file has."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import astuple, dataclass
 from typing import Any
 
 import aiohttp
+
+from scripts.local_triton.settings import HEADER
 
 
 @dataclass(frozen=True)
@@ -39,10 +42,11 @@ def overridden(config: dict[str, Any], knobs: Knobs) -> dict[str, Any]:
 
 
 class Control:
-    """Triton's model control for one model."""
+    """Triton's model control for one model, which ``secret`` opens."""
 
-    def __init__(self, session: aiohttp.ClientSession, triton: str, model: str) -> None:
+    def __init__(self, session: aiohttp.ClientSession, triton: str, model: str, secret: str) -> None:
         self._session, self._triton, self._model = session, triton, model
+        self._headers = {HEADER: secret}
 
     async def config(self) -> dict[str, Any]:
         async with self._session.get(f"{self._triton}/v2/models/{self._model}/config") as response:
@@ -53,11 +57,15 @@ class Control:
 
     async def unload(self) -> None:
         """Unload the model, because frontends read the configuration only when a model appears."""
-        async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/unload", json={}) as response:
-            await response.read()
+        if refused := await self._post("unload", {}):
+            raise SystemExit(f"{self._model}: {refused}")
 
     async def load(self, config: dict[str, Any]) -> str:
         """Load with a configuration; return Triton's error, or empty."""
-        body = {"parameters": {"config": json.dumps(config)}}
-        async with self._session.post(f"{self._triton}/v2/repository/models/{self._model}/load", json=body) as response:
-            return "" if response.status == 200 else str((await response.json())["error"])
+        return await self._post("load", {"parameters": {"config": json.dumps(config)}})
+
+    async def _post(self, action: str, body: Mapping[str, Any]) -> str:
+        address = f"{self._triton}/v2/repository/models/{self._model}/{action}"
+        async with self._session.post(address, json=body, headers=self._headers) as response:
+            # A refusal is JSON of no type.
+            return "" if response.status == 200 else str((await response.json(content_type=None))["error"])

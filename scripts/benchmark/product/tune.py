@@ -117,7 +117,7 @@ async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[
     found: list[Tried] = []
     timeout = aiohttp.ClientTimeout(total=_LOAD_SECONDS)
     async with aiohttp.ClientSession(timeout=timeout) as session:
-        control = Control(session, target.triton, arguments.model)
+        control = Control(session, target.triton, arguments.model, target.secret)
         config = await control.config()
         try:
             for knobs in combinations(config, arguments):
@@ -176,6 +176,9 @@ def parser() -> argparse.ArgumentParser:
         "--metrics", default="", help="its frontend's metrics, with --url; by default /metrics next to /v1"
     )
     described.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""))
+    described.add_argument(
+        "--secret", default=os.environ.get("QUARTET_TRITON_SECRET", ""), help="that of its Triton, with --url"
+    )
     described.add_argument("--seed", type=int, default=1)
     described.add_argument("--out", type=Path, default=Path("build/tune"))
     return described
@@ -183,7 +186,7 @@ def parser() -> argparse.ArgumentParser:
 
 def main() -> int:
     arguments = parser().parse_args()
-    running = Target(arguments.url, arguments.key, arguments.triton)
+    running = Target(arguments.url, arguments.key, arguments.triton, secret=arguments.secret)
     print(_HEAD)
     with nullcontext(running) if arguments.url else own_product() as target:
         found = asyncio.run(sweep(target, arguments, functools.partial(print, flush=True)))

@@ -1,11 +1,14 @@
 """An export is read only when it is complete, and the one before stays."""
 
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from scripts.export_models import stamp
-from scripts.export_models.publish import Exports, has_code
+from scripts.export_models.publish import Exports, alone, has_code, make_secret
 from scripts.export_models.stamp import Stamp
 from scripts.run.model_configs import parsed
 
@@ -133,3 +136,24 @@ def test_another_code_is_noticed(models: Path, code: Path) -> None:
     assert has_code(code, export)
     _write(code, **{WHISPER: "new"})
     assert not has_code(code, export)
+
+
+def test_a_secret_is_made_once_for_users_of_the_same_volume(models: Path) -> None:
+    make_secret(models / "triton.secret")
+    first = (models / "triton.secret").read_text(encoding="utf-8")
+    make_secret(models / "triton.secret")
+    assert re.fullmatch("[0-9a-f]{32}", first)
+    assert (models / "triton.secret").read_text(encoding="utf-8") == first
+    assert (models / "triton.secret").stat().st_mode & 0o777 == 0o444
+    assert [path.name for path in models.iterdir()] == ["triton.secret"]
+
+
+def test_an_export_waits_for_another_one_into_the_same_folder(models: Path) -> None:
+    # A process, because a lock is its.
+    code = "import sys; from pathlib import Path; from scripts.export_models.publish import alone\n"
+    code += "with alone(Path(sys.argv[1])): print('begins', flush=True)"
+    with alone(models):
+        second = subprocess.Popen([sys.executable, "-c", code, str(models)], stdout=subprocess.PIPE, text=True)
+        assert second.stdout is not None
+        assert "another export" in second.stdout.readline()
+    assert second.communicate(timeout=60)[0] == "begins\n"
