@@ -1,9 +1,11 @@
 """Whisper by CTranslate2: on a GPU, and on a processor in precisions without OpenVINO graphs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ctranslate2
@@ -29,6 +31,16 @@ class _Batch:
 
     def rows(self) -> list["_Row"]:
         return [_Row(self, at) for at in range(self.view.shape[0])]
+
+    def part(self, first: int, count: int) -> ctranslate2.StorageView:
+        """Windows next to each other, which are not copied."""
+        name = "__array_interface__" if self.view.device == "cpu" else "__cuda_array_interface__"
+        whole = getattr(self.view, name)
+        address, read_only = whole["data"]
+        shape, width = (count, *whole["shape"][1:]), np.dtype(whole["typestr"]).itemsize
+        begin = address + first * math.prod(shape[1:]) * width
+        part = SimpleNamespace(**{name: {**whole, "shape": shape, "data": (begin, read_only)}})
+        return ctranslate2.StorageView.from_array(part)
 
 
 @dataclass(frozen=True)
@@ -122,10 +134,15 @@ class CTranslateEngine:
 
 
 def _stack(windows: Sequence[Encoded]) -> ctranslate2.StorageView:
-    """The output of the windows together. A whole batch stays on its device; other windows are copied."""
+    """The output of the windows together. Neighbours in a batch stay on its device; other windows are copied."""
     rows = [window.output for window in windows]
-    if isinstance(rows[0], _Row) and rows == rows[0].batch.rows():
-        return rows[0].batch.view
+    if isinstance(first := rows[0], _Row):
+        batch = first.batch.rows()
+        if rows == batch:
+            return first.batch.view
+        # CTranslate2 takes an address for one of the first device.
+        if rows == batch[first.at : first.at + len(rows)] and first.batch.view.device_index == 0:
+            return first.batch.part(first.at, len(rows))
     return ctranslate2.StorageView.from_array(np.concatenate(rows))
 
 

@@ -155,6 +155,16 @@ def test_the_output_of_a_whole_batch_stays_on_its_device(making: Making, model: 
     assert [each is model.encoded for each in model.given] == [True, True]
 
 
+@pytest.mark.parametrize("places", [[0, 1], [1, 2], [2]], ids=["first", "last", "one"])
+def test_neighbours_in_a_batch_are_not_copied(making: Making, model: Model, places: list[int]) -> None:
+    engine = making(device="cuda")
+    windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
+    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0, [None] * len(places))
+    given = np.asarray(model.given[0])
+    assert given[:, 0, 0].tolist() == places
+    assert np.shares_memory(given, np.asarray(model.encoded))
+
+
 @pytest.mark.parametrize("places", [[0, 2], [2, 0, 1], [0, 0, 1, 2]], ids=["some", "in another order", "one twice"])
 def test_other_windows_are_put_together(making: Making, model: Model, places: list[int]) -> None:
     engine = making(device="cuda")
