@@ -15,7 +15,7 @@ STATE ?= build
 # Some images set this, and then every start would compile all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants lock documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -43,13 +43,13 @@ $(VENV)/base: scripts/install/requirements.txt
 	@$(INSTALL) base
 	@touch $@
 
-PRODUCT := $(wildcard frontend/requirements*.txt model_repository/requirements*.txt scripts/*_*/requirements*.txt)
+PRODUCT := $(wildcard frontend/requirements.txt model_repository/requirements.txt scripts/*_*/requirements*.txt)
 
 $(VENV)/installed: $(VENV)/base $(PRODUCT) pyproject.toml
 	@$(INSTALL) product
 	@touch $@
 
-$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt tests/requirements-nodeps.txt
+$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
 	@$(INSTALL) tests
 	@touch $@
 
@@ -161,6 +161,9 @@ test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leave
 
 mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
+
+lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
+	@$(BIN)/python -m scripts.install.lock
 
 documents: $(VENV)/installed ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents

@@ -25,13 +25,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from scripts.export_models import stamp
-from scripts.export_models.plan import ALL_MODELS, SOME_FAILED
+from scripts.export_models import space, stamp
+from scripts.export_models.checkpoints import SourceError, bytes_in, full_disk_in_words
+from scripts.export_models.plan import ALL_MODELS, NONE_LEFT, SOME_FAILED
 from scripts.run.model_configs import with_tensors
 
 # Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
 _IDENTIFYING = (".py", ".pbtxt", "exported.json")
 _KEPT_EXPORTS = 2
+# Bytes of a file from which two exports share it. Smaller ones may be written in place.
+_SHARED = 1_000_000
 
 
 class Exports:
@@ -47,17 +50,17 @@ class Exports:
         return sorted(self._all.glob("*"), key=lambda export: export.stat().st_mtime_ns, reverse=True)
 
     def begin(self, code: Path) -> Path:
-        """The folder to export into: what is left of an interrupted export, or a copy of the newest one.
+        """The folder to export into: what is left of an interrupted export, or the newest one's files.
 
-        Models that did not change need no new export then. ``code`` is the model repository without weights.
+        Models that did not change need no new export then, and their files no more room: both have hard links to them,
+        where the file system has such links. ``code`` is the model repository without weights.
         """
         if not self._building.exists():
             copying = self._building.with_suffix(".copying")
             shutil.rmtree(copying, ignore_errors=True)
+            copying.mkdir(parents=True)
             if before := self.newest_first():
-                shutil.copytree(before[0], copying, symlinks=True)
-            else:
-                copying.mkdir(parents=True)
+                _take_over(before[0], copying)
             copying.rename(self._building)
         replace_code(code, self._building)
         return self._building
@@ -88,6 +91,29 @@ class Exports:
                 other.unlink()
 
 
+def _take_over(export: Path, folder: Path) -> None:
+    """Put the files of an export into an empty folder: large ones as hard links, or as copies where there are none.
+
+    Raises ``SourceError`` if the disk has no room for copies.
+    """
+    try:
+        shutil.copytree(export, folder, symlinks=True, copy_function=_link_large, dirs_exist_ok=True)
+    except shutil.Error:
+        shutil.rmtree(folder)
+        space.check([space.Need(folder.parent, bytes_in(export), "a copy of the export before")])
+        try:
+            shutil.copytree(export, folder, symlinks=True)
+        except shutil.Error as error:
+            raise SourceError(f"{export} cannot be copied: {error.args[0][0][2]}") from error
+
+
+def _link_large(source: str, target: str) -> None:
+    if os.stat(source).st_size >= _SHARED:
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
 def has_code(code: Path, repository: Path) -> bool:
     """Whether all files of ``code`` are in the repository, apart from tensors that an export writes."""
     return all(_is_in(repository, path, code) for path in _files_of_code(code))
@@ -116,12 +142,14 @@ def replace_code(code: Path, repository: Path) -> None:
             shutil.rmtree(model)
     for path in _files_of_code(code):
         target = repository / path
-        if target.exists() and _is_generated(path):
-            target.write_text(_generated(code, path, target), encoding="utf-8")
-            continue
+        generated = _generated(code, path, target) if target.exists() and _is_generated(path) else None
         target.parent.mkdir(parents=True, exist_ok=True)
+        # The export before may have the same file.
         target.unlink(missing_ok=True)
-        shutil.copy(code / path, target, follow_symlinks=False)
+        if generated is None:
+            shutil.copy(code / path, target, follow_symlinks=False)
+        else:
+            target.write_text(generated, encoding="utf-8")
 
 
 def _is_generated(path: Path) -> bool:
@@ -176,8 +204,12 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--code", type=Path, default=Path("model_repository"), help="code and configurations")
     parser.add_argument("--strict", action="store_true")
     options, rest = parser.parse_known_args(arguments)
-    with alone(options.models):
-        return _published(options, rest)
+    try:
+        with full_disk_in_words(), alone(options.models):
+            return _published(options, rest)
+    except SourceError as error:
+        print(f"export stopped: {error}", file=sys.stderr)
+        return NONE_LEFT
 
 
 def _published(options: argparse.Namespace, rest: Sequence[str]) -> int:

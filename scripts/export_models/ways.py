@@ -4,7 +4,7 @@ import traceback
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.checkpoints import DiskFullError, SourceError, full_disk_in_words
 from scripts.export_models.parity import Check
 
 
@@ -28,12 +28,15 @@ class Exported:
 def first_that_passes(ways: Sequence[Way], *, strict: bool = False) -> Exported:
     """Export in the first of the ``ways`` whose checks pass; if ``strict``, in the first one or not at all.
 
-    Raises ``SourceError`` if none passes.
+    Raises ``SourceError`` if none passes, ``DiskFullError`` if the disk is full: the next way takes no less.
     """
     skipped: list[str] = []
     for way in ways[:1] if strict else ways:
         try:
-            checks = way.export()
+            with full_disk_in_words():
+                checks = way.export()
+        except DiskFullError:
+            raise
         except Exception as error:
             # Libraries that write and run graphs raise anything.
             traceback.print_exc()
