@@ -20,6 +20,7 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
 from frontend.catalogue.exports import is_exported
+from frontend.catalogue.models import MODELS
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES, Voice, exported_voices
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
@@ -132,14 +133,15 @@ class Fit:
     def link(self, repository: Path, folder: Path, name: str = CONFIG_NAME) -> dict[str, str]:
         """Fill ``folder`` with links to the models of ``repository``, and with configurations called ``name`` that fit.
 
-        Return a line by model. A model that is not exported is left out, so that Triton starts with the others.
+        Return a line by model. One of ours that is not exported is left out, so that Triton starts with the others.
         """
         shutil.rmtree(folder, ignore_errors=True)
         lines = {}
         for committed in sorted(repository.glob("*/config.pbtxt")):
-            if not is_exported(repository, committed.parent.name):
-                continue
             model = folder / committed.parent.name
+            if _is_ours(model.name) and not is_exported(repository, model.name):
+                lines[model.name] = f"{model.name:<18} not exported"
+                continue
             (model / "configs").mkdir(parents=True)
             for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
                 if path.name != "configs":
@@ -160,6 +162,11 @@ class Fit:
             # Triton refuses this model alone, in its own words.
             return "", f"{model:<18} not read: {error}"
         return served.text if served.filled else "", str(served)
+
+
+def _is_ours(model: str) -> bool:
+    """Whether exports make this model; others come from the operator as they are."""
+    return model in {KOKORO, *(each.triton_model for each in MODELS.values())} or model.startswith(TRITON_PREFIX)
 
 
 def _within(least: int, wanted: int, *most: int) -> int:

@@ -8,12 +8,14 @@ import threading
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
-from tritonclient.grpc import InferenceServerClient
+from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.utils import InferenceServerException
 
 from frontend.errors import AccountRefused
@@ -28,6 +30,27 @@ from tests.eventually import until
 pytestmark = pytest.mark.triton
 _SECONDS = 120.0
 _SECRET = "a/secret+with&signs=="
+# A model that is not ours, in its own form.
+_FOREIGN = """
+import triton_python_backend_utils as pb_utils
+
+class TritonPythonModel:
+    def execute(self, requests):
+        inputs = [pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() for request in requests]
+        return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", 2 * each)]) for each in inputs]
+"""
+_FOREIGN_CONFIG = """
+backend: "python"
+max_batch_size: 8
+input [ { name: "IN", data_type: TYPE_INT32, dims: [ 1 ] } ]
+output [ { name: "OUT", data_type: TYPE_INT32, dims: [ 1 ] } ]
+instance_group [
+  {
+    count: 3
+    kind: KIND_CPU
+  }
+]
+"""
 # The images' tritonserver, with the folders and ports of a test.
 _SERVER = """#!{python}
 import os, sys
@@ -55,13 +78,17 @@ class Started:
 
 
 def _repository(folder: Path) -> Path:
-    """An embedder and a voice, and a voice whose graph is cut off."""
+    """An embedder and a voice, a voice whose graph is cut off, and a model of the operator's."""
     source = ROOT / "model_repository"
     for model in ("m3_embedder", "piper_ryan", "piper_broken"):
         target, original = folder / model, source / model.replace("broken", "ryan")
         shutil.copytree(original, target, ignore=shutil.ignore_patterns("configs"))
         config = (original / "config.pbtxt").read_text(encoding="utf-8")
         (target / "config.pbtxt").write_text(config.replace(original.name, model), encoding="utf-8")
+    foreign = folder / "their_own" / "1"
+    foreign.mkdir(parents=True)
+    (foreign / "model.py").write_text(_FOREIGN, encoding="utf-8")
+    (foreign.parent / "config.pbtxt").write_text(_FOREIGN_CONFIG, encoding="utf-8")
     graph = folder / "piper_broken" / "1" / "model.onnx"
     graph.write_bytes(graph.read_bytes()[:1000])
     return folder
@@ -101,8 +128,8 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
 
 
 def test_a_model_that_does_not_load_leaves_the_others_ready(triton: Started) -> None:
-    models = ("m3_embedder", "piper_ryan", "piper_broken")
-    assert [triton.status(f"/v2/models/{model}/ready") == 200 for model in models] == [True, True, False]
+    models = ("m3_embedder", "piper_ryan", "their_own", "piper_broken")
+    assert [triton.status(f"/v2/models/{model}/ready") == 200 for model in models] == [True, True, True, False]
 
 
 def test_the_pod_is_ready_with_a_model_that_does_not_load(triton: Started) -> None:
@@ -145,7 +172,7 @@ def test_it_is_closed_to_grpc_too(triton: Started) -> None:
         ):
             with pytest.raises(InferenceServerException, match="restricted"):
                 call()
-        assert len(client.get_model_repository_index(ours).models) == 3
+        assert len(client.get_model_repository_index(ours).models) == 4
 
 
 async def test_the_frontends_client_controls_it_with_the_secret_and_says_who_has_a_wrong_one(triton: Started) -> None:
@@ -163,20 +190,32 @@ async def test_the_frontends_client_controls_it_with_the_secret_and_says_who_has
         await theirs.close()
 
 
-def test_the_pod_stays_ready_and_the_others_too_while_a_model_is_loaded_again(triton: Started) -> None:
+def test_the_pod_stays_ready_and_the_others_answer_20_callers_while_a_model_is_loaded_again(triton: Started) -> None:
     found: list[int] = []
+    answers: list[bool] = []
     ended = threading.Event()
 
     def ask() -> None:
         while not ended.wait(0.05):
             found.extend(triton.status(path) for path in ("/v2/health/ready", "/v2/models/piper_ryan/ready"))
 
-    asking = threading.Thread(target=ask)
-    asking.start()
-    # Triton loads again only what has changed.
-    (triton.repository / "m3_embedder" / "1" / "model.onnx").touch()
-    assert triton.status("/v2/repository/models/m3_embedder/load", post=True, secret=_SECRET) == 200
-    ended.set()
-    asking.join()
+    def infer(number: int) -> None:
+        given = InferInput("IN", [1, 1], "INT32")
+        given.set_data_from_numpy(np.array([[number]], np.int32))
+        with InferenceServerClient(f"127.0.0.1:{triton.grpc_port}") as client:
+            while not ended.wait(0.02):
+                answers.append(bool(client.infer("their_own", [given]).as_numpy("OUT")[0, 0] == 2 * number))
+
+    with ThreadPoolExecutor(21) as callers:
+        asking = [callers.submit(ask), *(callers.submit(infer, number) for number in range(20))]
+        # Triton loads again only what has changed.
+        (triton.repository / "m3_embedder" / "1" / "model.onnx").touch()
+        status = triton.status("/v2/repository/models/m3_embedder/load", post=True, secret=_SECRET)
+        ended.set()
+    for each in asking:
+        each.result()
+    assert status == 200
     assert len(found) > 10
     assert set(found) == {200}
+    assert len(answers) > 100
+    assert all(answers)

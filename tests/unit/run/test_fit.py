@@ -200,10 +200,20 @@ def test_a_model_that_is_not_exported_is_left_out(repository: Path, tmp_path: Pa
         stamp.write(repository, "piper_ryan", Stamp(failed="no such file"))
     else:
         stamp.remove(repository, "piper_ryan")
-    TWO.link(repository, tmp_path / "linked")
+    lines = TWO.link(repository, tmp_path / "linked")
+    assert lines["piper_ryan"].endswith("not exported")
     assert not (tmp_path / "linked" / "piper_ryan").exists()
     assert (tmp_path / "linked" / "piper_amy").exists()
 
 
 def test_a_large_machine_has_kokoros_of_four_threads_if_memory_allows() -> None:
     assert [Fit.of(16, memory * GB).kokoros for memory in (4, 8, 64)] == [1, 2, 3]
+
+
+def test_a_model_of_the_operators_is_linked_as_it_is(repository: Path, tmp_path: Path) -> None:
+    (repository / "their_own" / "1").mkdir(parents=True)
+    (repository / "their_own" / "config.pbtxt").write_text('backend: "python"\nmax_batch_size: 4\n', encoding="utf-8")
+    TWO.link(repository, tmp_path / "linked")
+    linked = tmp_path / "linked" / "their_own"
+    assert (linked / "config.pbtxt").samefile(repository / "their_own" / "config.pbtxt")
+    assert not any((linked / "configs").iterdir())
