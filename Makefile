@@ -162,7 +162,7 @@ test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leave
 mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
-documents: $(VENV)/installed ## regenerate the tables of docs that come from the code
+documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
 pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
