@@ -165,7 +165,7 @@ mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
 	@$(BIN)/python -m scripts.install.lock
 
-documents: $(VENV)/installed ## regenerate the tables of docs that come from the code
+documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
 pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)

@@ -144,7 +144,8 @@ class Fit:
                 continue
             (model / "configs").mkdir(parents=True)
             for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
-                if path.name != "configs":
+                # What an earlier start wrote into a checkout is not what its config.pbtxt says now.
+                if path.name not in ("configs", f"{CONFIG_NAME}.pbtxt"):
                     (model / path.relative_to(committed.parent)).symlink_to(path)
             own = model / "configs" / f"{name}.pbtxt"
             source = own.resolve() if name != CONFIG_NAME and own.exists() else committed

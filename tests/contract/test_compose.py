@@ -6,10 +6,12 @@ import subprocess
 from pathlib import Path
 
 import pytest
+import yaml
 
 from frontend.config.settings import Settings
 from tests.compose import services, variables
 from tests.conftest import ROOT
+from tests.prometheus import OBSERVABILITY, binary
 
 PASSWORD = {"POSTGRES_PASSWORD": "hidden"}
 # Where commands are written for people.
@@ -122,3 +124,41 @@ def test_the_line_of_the_readme_for_a_gpu_works_in_a_fresh_clone(tmp_path: Path)
     started = {name for name, each in services(environ).items() if environ["COMPOSE_PROFILES"] in each["profiles"]}
     assert started == {"export-gpu", "triton-gpu", "frontend", "redis", "postgres"}
     assert services(environ)["export-gpu"]["command"][:2] == ["--source", "hub"]
+
+
+@pytest.mark.parametrize("triton", ["triton-cpu", "triton-gpu"])
+def test_a_prometheus_of_ones_own_reaches_the_frontend_and_triton_on_loopback_alone(triton: str) -> None:
+    opened = services(PASSWORD, "compose.ports.yaml")
+    published = [port.rsplit(":", 1) for name in ("frontend", triton) for port in opened[name]["ports"]]
+    assert all(port.startswith("127.0.0.1:") for port, _ in published)
+    config = yaml.safe_load((OBSERVABILITY / "prometheus-loopback.yml").read_text(encoding="utf-8"))
+    scraped = {each["job_name"]: each["static_configs"][0]["targets"] for each in config["scrape_configs"]}
+    inside = dict(published)
+    (frontend,), (metrics,) = scraped["quartet-frontend"], scraped["quartet-triton"]
+    # The ports that compose's own Prometheus asks.
+    own = yaml.safe_load((OBSERVABILITY / "prometheus.yml").read_text(encoding="utf-8"))["scrape_configs"]
+    asked = {each["job_name"]: str(each["dns_sd_configs"][0]["port"]) for each in own}
+    assert (inside[frontend], inside[metrics]) == (asked["quartet-frontend"], asked["quartet-triton"])
+    # Without that file Triton has no port on the machine.
+    assert "ports" not in services(PASSWORD)[triton]
+
+
+@pytest.mark.parametrize("file", ["prometheus.yml", "prometheus-loopback.yml"])
+def test_promtool_takes_the_configuration(tmp_path: Path, file: str) -> None:
+    shutil.copy(OBSERVABILITY / "rules.yml", tmp_path)
+    text = (OBSERVABILITY / file).read_text(encoding="utf-8").replace("/etc/prometheus/", "")
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    command = [binary("promtool"), "check", "config", str(tmp_path / file)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_every_alert_is_documented_with_its_threshold_and_what_to_do() -> None:
+    text = (ROOT / "docs" / "metrics.md").read_text(encoding="utf-8")
+    rules = yaml.safe_load((OBSERVABILITY / "rules.yml").read_text(encoding="utf-8"))
+    alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
+    assert len(alerts) >= 19
+    for rule in alerts:
+        (row,) = re.findall(rf"^\| {rule['alert']} \|.*", text, re.MULTILINE)
+        assert " ".join(rule["expr"].split()).replace("|", "\\|") in row
+        assert row.endswith(f"{rule['annotations']['description']} |")

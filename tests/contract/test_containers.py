@@ -25,7 +25,9 @@ def test_every_curl_example_of_the_first_calls_has_an_answer() -> None:
     assert [example.command for example in found if not example.begins and "-o hello.wav" not in example.command] == []
 
 
-@pytest.mark.parametrize("file", ["compose.embedded.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"])
+@pytest.mark.parametrize(
+    "file", ["compose.embedded.yaml", "compose.ports.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"]
+)
 def test_an_additional_compose_file_changes_existing_services_alone(file: str) -> None:
     services = [
         yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["services"].keys() for name in ("compose.yaml", file)

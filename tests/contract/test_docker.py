@@ -145,7 +145,7 @@ def test_who_controls_models_has_the_secret_of_one_file(name: str) -> None:
 
 
 def test_the_example_of_an_environment_has_what_compose_reads() -> None:
-    read = set(re.findall(r"\$\{(\w+)", _read("compose.yaml")))
+    read = set(re.findall(r"\$\{(\w+)", _read("compose.yaml") + _read("compose.ports.yaml")))
     example = _read(".env.example")
     assert set(re.findall(r"^(\w+)=", example, re.MULTILINE)) == read | {"COMPOSE_PROFILES"}
 

@@ -1,15 +1,9 @@
 """A real Triton, started by the images' script: a model that is broken or loaded again takes no other away."""
 
-import asyncio
 import shutil
-import subprocess
-import sys
 import threading
-import urllib.error
-import urllib.request
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
@@ -20,15 +14,11 @@ from tritonclient.utils import InferenceServerException
 
 from frontend.errors import AccountRefused
 from frontend.tritons.triton import Triton
-from scripts.local_triton import assemble, checks
-from scripts.local_triton.checks import free_port
-from scripts.local_triton.server import DIRECT
 from scripts.local_triton.settings import HEADER
 from tests.conftest import ROOT
-from tests.eventually import until
+from tests.triton.images import Started, started
 
 pytestmark = pytest.mark.triton
-_SECONDS = 120.0
 _SECRET = "a/secret+with&signs=="
 # A model that is not ours, in its own form.
 _FOREIGN = """
@@ -51,30 +41,6 @@ instance_group [
   }
 ]
 """
-# The images' tritonserver, with the folders and ports of a test.
-_SERVER = """#!{python}
-import os, sys
-os.execve({server!r}, [{server!r}, *{arguments!r}, *sys.argv[1:]], {values!r})
-"""
-
-
-@dataclass(frozen=True)
-class Started:
-    repository: Path
-    port: int
-    grpc_port: int
-
-    def status(self, path: str, *, post: bool = False, secret: str = "") -> int:
-        """The status of a GET or an empty POST; 0 while nothing listens."""
-        address, headers = f"http://127.0.0.1:{self.port}{path}", {HEADER: secret} if secret else {}
-        request = urllib.request.Request(address, data=b"" if post else None, headers=headers)
-        try:
-            with DIRECT.open(request, timeout=60) as answer:
-                return int(answer.status)
-        except urllib.error.HTTPError as error:
-            return error.code
-        except OSError:
-            return 0
 
 
 def _repository(folder: Path) -> Path:
@@ -95,36 +61,16 @@ def _repository(folder: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
-    repository, image = _repository(tmp_path_factory.mktemp("models")), tmp_path_factory.mktemp("image")
-    for name in ("model_repository/triton.args", "model_repository/triton.env", "docker/triton.sh"):
-        shutil.copy(ROOT / name, image)
-    wheel, ports = checks.find_wheel(), {kind: free_port() for kind in ("http", "grpc", "metrics")}
-    values = assemble.environment(wheel, checks.find_libpython(), Path(sys.executable))
-    backends = assemble.assemble_backends(wheel, image / "backends")
-    arguments = [f"--backend-directory={backends}", f"--cache-directory={wheel.caches}"]
-    arguments += [f"--{kind}-port={port}" for kind, port in ports.items()]
-    arguments += [f"--{kind}-address=127.0.0.1" for kind in ports]
-    server = image / "tritonserver"
-    server.write_text(
-        _SERVER.format(python=sys.executable, server=str(wheel.server), arguments=arguments, values=values),
-        encoding="utf-8",
-    )
-    server.chmod(0o755)
-    environment = values | {"APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(repository)}
-    environment["QUARTET_TRITON_SECRET"] = _SECRET
-    environment["PATH"] = f"{image}:{values['PATH']}"
-    command = [str(image / "triton.sh"), "--model-config-name=machine", "--load-model=*"]
-    with (
-        (image / "log").open("wb") as log,
-        subprocess.Popen(command, env=environment, stdout=log, stderr=log) as script,
-    ):
-        started = Started(repository, ports["http"], ports["grpc"])
-        asyncio.run(until(lambda: started.status("/v2/health/live") == 200, _SECONDS))
-        yield started
-        script.terminate()
-        script.wait(_SECONDS)
-        assert started.status("/v2/health/live") == 0
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _repository(tmp_path_factory.mktemp("models"))
+
+
+@pytest.fixture(scope="module")
+def triton(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Started]:
+    environ = {"MODEL_REPOSITORY": str(repository), "QUARTET_TRITON_SECRET": _SECRET}
+    arguments = ["--model-config-name=machine", "--load-model=*"]
+    with started(tmp_path_factory.mktemp("image"), environ, arguments) as made:
+        yield made
 
 
 def test_a_model_that_does_not_load_leaves_the_others_ready(triton: Started) -> None:
@@ -190,7 +136,9 @@ async def test_the_frontends_client_controls_it_with_the_secret_and_says_who_has
         await theirs.close()
 
 
-def test_the_pod_stays_ready_and_the_others_answer_20_callers_while_a_model_is_loaded_again(triton: Started) -> None:
+def test_the_pod_stays_ready_and_the_others_answer_20_callers_while_a_model_is_loaded_again(
+    triton: Started, repository: Path
+) -> None:
     found: list[int] = []
     answers: list[bool] = []
     ended = threading.Event()
@@ -209,7 +157,7 @@ def test_the_pod_stays_ready_and_the_others_answer_20_callers_while_a_model_is_l
     with ThreadPoolExecutor(21) as callers:
         asking = [callers.submit(ask), *(callers.submit(infer, number) for number in range(20))]
         # Triton loads again only what has changed.
-        (triton.repository / "m3_embedder" / "1" / "model.onnx").touch()
+        (repository / "m3_embedder" / "1" / "model.onnx").touch()
         status = triton.status("/v2/repository/models/m3_embedder/load", post=True, secret=_SECRET)
         ended.set()
     for each in asking:

@@ -170,6 +170,19 @@ def test_links_leave_the_repository_alone_and_bring_configurations_that_fit(repo
     assert _written(folder)["whisper_turbo"].instance_group[0].count == fit.whispers
 
 
+def test_what_an_earlier_start_wrote_into_a_checkout_does_not_run(repository: Path, tmp_path: Path) -> None:
+    machine, config = repository / "m3_embedder" / "configs" / "machine.pbtxt", repository / "m3_embedder/config.pbtxt"
+    Fit.of(4, 8 * 10**9).write(repository)
+    assert machine.is_file()
+    text = config.read_text(encoding="utf-8")
+    # Nothing is left open, so nothing is written.
+    config.write_text(text.replace('"auto"', '"1"'), encoding="utf-8")
+    Fit.of(4, 8 * 10**9).link(repository, tmp_path / "linked")
+    assert list((tmp_path / "linked" / "m3_embedder" / "configs").iterdir()) == []
+    Fit.of(4, 8 * 10**9).link(repository, tmp_path / "linked", "gpu")
+    assert not (tmp_path / "linked" / "m3_embedder" / "configs" / "machine.pbtxt").exists()
+
+
 def test_on_a_gpu_its_own_files_are_fitted_and_voices_have_those_of_processors(
     repository: Path, tmp_path: Path
 ) -> None:
