@@ -160,6 +160,8 @@ def _run(options: argparse.Namespace, arguments: Sequence[str], todo: Mapping[st
             found[model] = made
             if made.failed:
                 bar.say(f"{model} could not be exported: {made.failed} (more in {log})")
+            if made.why:
+                bar.say(f"{model} is exported in {made.way}: {made.why}")
             for line in _remarks(model, made):
                 bar.say(line)
             bar.show(len(found))

@@ -10,10 +10,11 @@ from scripts.export_models.parity import Check
 
 @dataclass(frozen=True)
 class Way:
-    """A way to export a model: ``export`` writes it and compares it with its original."""
+    """A way to export a model: ``export`` writes it and compares it with its original; ``why`` it is tried at all."""
 
     name: str
     export: Callable[[], list[Check]]
+    why: str = ""
 
 
 @dataclass(frozen=True)
@@ -23,6 +24,7 @@ class Exported:
     way: str
     checks: list[Check]
     skipped: list[str] = field(default_factory=list)
+    why: str = ""
 
 
 def first_that_passes(ways: Sequence[Way], *, strict: bool = False) -> Exported:
@@ -44,7 +46,7 @@ def first_that_passes(ways: Sequence[Way], *, strict: bool = False) -> Exported:
         else:
             failed = [check for check in checks if check.failed]
             if not failed:
-                return Exported(way.name, checks, skipped)
+                return Exported(way.name, checks, skipped, way.why)
             reason = "; ".join(f"{check.what} is {check.difference:.2g}, over {check.limit:.2g}" for check in failed)
         skipped.append(f"{way.name}: {reason}")
     raise SourceError(f"no way to export it passes: {' | '.join(skipped)}")

@@ -19,7 +19,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 
-from frontend.catalogue.exports import is_exported
+from frontend.catalogue.exports import is_exported, read_export
 from frontend.catalogue.models import MODELS
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES, Voice, exported_voices
 from scripts.local_triton.checks import PreflightError
@@ -122,7 +122,7 @@ class Fit:
         lines = {}
         for source in sorted(repository.glob("*/config.pbtxt")):
             own = source.parent / "configs" / f"{CONFIG_NAME}.pbtxt"
-            text, lines[source.parent.name] = self._filled(source.parent.name, source)
+            text, lines[source.parent.name] = self._filled(repository, source.parent.name, source)
             if not text:
                 own.unlink(missing_ok=True)
             elif not own.is_file() or own.read_text(encoding="utf-8") != text:
@@ -149,20 +149,23 @@ class Fit:
                     (model / path.relative_to(committed.parent)).symlink_to(path)
             own = model / "configs" / f"{name}.pbtxt"
             source = own.resolve() if name != CONFIG_NAME and own.exists() else committed
-            text, lines[model.name] = self._filled(model.name, source)
+            text, lines[model.name] = self._filled(repository, model.name, source)
             if text:
                 own.unlink(missing_ok=True)
                 own.write_text(text, encoding="utf-8")
         return lines
 
-    def _filled(self, model: str, source: Path) -> tuple[str, str]:
+    def _filled(self, repository: Path, model: str, source: Path) -> tuple[str, str]:
         """The text of a configuration with this machine's numbers, empty if it needs none, and its line."""
         try:
             served = ServedConfig.of(model, source, self.numbers)
         except ConfigError as error:
             # Triton refuses this model alone, in its own words.
             return "", f"{model:<18} not read: {error}"
-        return served.text if served.filled else "", str(served)
+        export = read_export(repository, model)
+        measured = f" ({export.why})" if export.why else ""
+        way = f", exported in {export.way}{measured}" if export.way else ""
+        return served.text if served.filled else "", f"{served}{way}"
 
 
 def _is_ours(model: str) -> bool:

@@ -147,6 +147,16 @@ def test_a_line_a_model_says_what_runs_and_where_each_number_comes_from(reposito
     assert "instances 2 (this machine)" in lines["piper_ryan"]
 
 
+def test_a_line_says_in_which_precision_a_model_was_exported_and_what_was_measured(
+    repository: Path, tmp_path: Path
+) -> None:
+    stamp.write(repository, "m3_embedder", Stamp(way="bf16", why="int8 37 ms, bf16 42 ms"))
+    stamp.write(repository, "whisper_turbo", Stamp(way="int8"))
+    for lines in (TWO.write(repository), TWO.link(repository, tmp_path / "linked")):
+        assert lines["m3_embedder"].endswith(", exported in bf16 (int8 37 ms, bf16 42 ms)")
+        assert lines["whisper_turbo"].endswith(", exported in int8")
+
+
 def _set(repository: Path, name: str, text: str) -> None:
     (repository / name / "config.pbtxt").write_text(text, encoding="utf-8")
 
