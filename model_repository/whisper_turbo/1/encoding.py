@@ -58,5 +58,6 @@ class WindowEncoder:
             audio, lengths = [windows[place].audio for place in batch], [samples[place] for place in batch]
             features: list[Float] = list(self._threads.map(self._log_mel, audio, lengths))
             for place, encoded in zip(batch, self._engine.encode(np.stack(features)), strict=True):
-                jobs[place] = Job(windows[place], encoded, samples[place], language=windows[place].language)
+                length, window = samples[place], windows[place]
+                jobs[place] = Job(window, encoded, length, length < self.longest, language=window.language)
         return [jobs[place] for place in range(len(windows))]

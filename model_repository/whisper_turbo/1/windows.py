@@ -79,12 +79,13 @@ class Attempt:
 class Job:
     """A window and the results of each step; ``attempts`` are in the order of their temperatures.
 
-    ``samples`` is how long it was encoded, with silence at its end.
+    ``samples`` is how long it was encoded, with silence at its end; ``is_short`` if there was room for more.
     """
 
     window: Window
     encoded: Encoded
     samples: int
+    is_short: bool
     # In seconds of the caller's window, which may be cut where the language changes.
     start: float = 0.0
     # The probability of each language's token, if the language has to be detected.
@@ -111,10 +112,15 @@ class Job:
         return "en" if self.window.translate else self.language
 
     @property
-    def looks_wrong(self) -> bool:
-        """Whether the last attempt may be the result of too little silence, in which Whisper repeats itself."""
+    def wants_silence(self) -> bool:
+        """Whether its last attempt may be the result of too little silence, in which Whisper repeats itself."""
         last = self.attempts[-1]
-        return last.endless or says_twice(last.text, self.language_of_words) or not last.passes
+        return self.is_short and (last.endless or says_twice(last.text, self.language_of_words) or not last.passes)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no other attempt is needed."""
+        return not (self.wants_silence or self.doubtful)
 
     @property
     def doubtful(self) -> bool:
