@@ -15,6 +15,7 @@ from tokens import Tokens
 
 _BEST_OF = 5
 _FRAMES_PER_SECOND = round(1 / SECONDS_PER_FRAME)
+_FLOAT32, _BFLOAT16 = ctranslate2.DataType.float32, ctranslate2.DataType.bfloat16
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +28,8 @@ class _Batch:
     def array(self) -> Float:
         """The same in the processor's memory, [windows, frames, width]."""
         here = self.view if self.view.device == "cpu" else self.view.to_device(ctranslate2.Device.cpu)
-        return np.asarray(here)
+        # NumPy has no bfloat16, which float32 holds exactly.
+        return np.asarray(here.to(_FLOAT32) if here.dtype == _BFLOAT16 else here)
 
     def rows(self) -> list["_Row"]:
         return [_Row(self, at) for at in range(self.view.shape[0])]
@@ -136,14 +138,16 @@ class CTranslateEngine:
 def _stack(windows: Sequence[Encoded]) -> ctranslate2.StorageView:
     """The output of the windows together. Neighbours in a batch stay on its device; other windows are copied."""
     rows = [window.output for window in windows]
-    if isinstance(first := rows[0], _Row):
-        batch = first.batch.rows()
-        if rows == batch:
-            return first.batch.view
-        # CTranslate2 takes an address for one of the first device.
-        if rows == batch[first.at : first.at + len(rows)] and first.batch.view.device_index == 0:
-            return first.batch.part(first.at, len(rows))
-    return ctranslate2.StorageView.from_array(np.concatenate(rows))
+    if not isinstance(first := rows[0], _Row):
+        return ctranslate2.StorageView.from_array(np.concatenate(rows))
+    batch, view = first.batch.rows(), first.batch.view
+    if rows == batch:
+        return view
+    # CTranslate2 takes an address for one of the first device, and tells none of bfloat16.
+    is_addressed = view.device_index == 0 and view.dtype != _BFLOAT16
+    if is_addressed and rows == batch[first.at : first.at + len(rows)]:
+        return first.batch.part(first.at, len(rows))
+    return ctranslate2.StorageView.from_array(np.concatenate(rows)).to(view.dtype)
 
 
 def _starts(alignments: Sequence[tuple[int, int]], tokens: int) -> Any:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from engines import SECONDS_PER_FRAME, Engine
+import numpy as np
+from engines import SECONDS_PER_FRAME, Engine, Float
 from tokens import Tokens
 
 
@@ -19,7 +20,11 @@ def load_engine(
     threads: int,
     beam_size: int,
 ) -> Engine:
-    """OpenVINO's for graphs, else CTranslate2's. A library takes 100 MB of memory, and an image may have only one."""
+    """OpenVINO's for graphs, else CTranslate2's, after a first run of each part.
+
+    A library takes 100 MB of memory, and an image may have only one.
+    """
+    frames = round(settings["window_seconds"] / SECONDS_PER_FRAME)
     if flags := settings.get("processor_flags"):
         from openvino_engine import OpenVinoEngine
 
@@ -32,11 +37,11 @@ def load_engine(
             heads=settings["alignment_heads"],
             flags=flags,
             threads=threads,
-            frames=round(settings["window_seconds"] / SECONDS_PER_FRAME),
+            frames=frames,
         )
     from ctranslate_engine import CTranslateEngine
 
-    return CTranslateEngine(
+    engine = CTranslateEngine(
         folder,
         tokens,
         beam_size,
@@ -45,3 +50,14 @@ def load_engine(
         compute_type=compute_type,
         threads=threads,
     )
+    _warm(engine, tokens, np.zeros((1, int(settings["mel_bins"]), 2 * frames), np.float32))
+    return engine
+
+
+def _warm(engine: Engine, tokens: Tokens, silence: Float) -> None:
+    """Run each part once: a GPU's first run compiles or loads code for seconds, and no caller should wait for it."""
+    windows = engine.encode(silence)
+    engine.languages(windows)
+    task = tokens.task(tokens.language_of(tokens.languages[0]))
+    decoded = engine.decode(windows, [task], 1, 0.0, [None])
+    engine.align(windows, task, decoded, [1.0])

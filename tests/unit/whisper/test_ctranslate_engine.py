@@ -173,6 +173,18 @@ def test_other_windows_are_put_together(making: Making, model: Model, places: li
     assert np.asarray(model.given[0])[:, 0, 0].tolist() == places
 
 
+@pytest.mark.parametrize("places", [[0, 1], [0, 2], [2, 1]])
+def test_windows_in_bfloat16_are_put_together_in_bfloat16(making: Making, model: Model, places: list[int]) -> None:
+    engine, kinds = making(device="cuda", compute_type="bfloat16"), code.ctranslate2.DataType
+    encode = model.encode
+    model.encode = lambda features: encode(features).to(kinds.bfloat16)  # type: ignore[method-assign]
+    windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
+    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0, [None] * len(places))
+    (given,) = model.given
+    assert given.dtype == kinds.bfloat16
+    assert np.asarray(given.to(kinds.float32))[:, 0, 0].tolist() == places
+
+
 def test_the_configuration_of_its_place_is_used(making: Making, model: Model) -> None:
     making(device="cuda", compute_type="float16")
     assert model.settings == {
