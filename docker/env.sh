@@ -20,4 +20,5 @@ for value in "$@"; do
   text=$(while IFS= read -r line; do [ "${line%%=*}" = "$name" ] && line=$value; printf '%s\n' "$line"; done <<< "$text")
 done
 umask 077
-printf '%s\n' "$text" > .env
+printf '%s\n' "$text" > .env.new
+mv .env.new .env

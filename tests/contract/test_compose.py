@@ -86,6 +86,7 @@ def test_the_script_makes_an_env_with_a_random_password_for_its_owner(tmp_path: 
         assert _env_script(tmp_path / name, "MODELS=hub", "COMPOSE_PROFILES=gpu", "FOLDER=/a b/&c").returncode == 0
         made.append(_read(tmp_path / name))
     assert (tmp_path / "one" / ".env").stat().st_mode & 0o777 == 0o600
+    assert {each.name for each in (tmp_path / "one").iterdir()} == {".env", ".env.example", "docker"}
     first, second = (each.pop("POSTGRES_PASSWORD") for each in made)
     assert re.fullmatch("[0-9a-f]{48}", first)
     assert first != second
