@@ -87,25 +87,29 @@ lint: $(VENV)/installed-tests ## ruff, mypy strict, and the docs' language and l
 	@cd model_repository/kokoro/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py speaker.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py
 
-$(VENV)/installed-browser: tests/requirements.txt
-	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the pages"; \
-	  $(if $(filter-out 0,$(shell id -u)),sudo -n) sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' >/dev/null; } \
-	  || { echo "the tests of the pages need Chromium: apt-get install chromium" >&2; exit 1; }
-	@mkdir -p $(VENV) && touch $@
+# Only APT=1 installs programs of the system. The tests of a missing one are skipped, and say so.
+APT ?=
+AS_ROOT = $(if $(filter-out 0,$(shell id -u)),sudo -n)
+LEFT_OUT = echo "no $(1) here: the tests of $(2) will be left out (APT=1 installs it with apt-get)" >&2
+
+.PHONY: browser prometheus
+browser: $(VENV)/installed-tests
+	@$(BIN)/python -m tests.tools browser >/dev/null || \
+	  { [ -n '$(APT)' ] && $(AS_ROOT) sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' >/dev/null; } || \
+	  $(call LEFT_OUT,Chromium or Chrome,the pages)
 
 # Unpacked and not installed, so that Debian starts no service.
-$(VENV)/installed-prometheus:
-	@command -v prometheus promtool >/dev/null || test -x $(VENV)/prometheus/usr/bin/promtool || { \
-	  echo "unpacking Prometheus, for the tests of rules and dashboards"; mkdir -p $(VENV) && cd $(VENV) && \
-	  { apt-get download -qq prometheus 2>/dev/null || { $(if $(filter-out 0,$(shell id -u)),sudo -n) apt-get update -qq && apt-get download -qq prometheus; }; } && \
-	  dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } \
-	  || { echo "the tests of rules and dashboards need Prometheus: apt-get install prometheus" >&2; exit 1; }
-	@mkdir -p $(VENV) && touch $@
+prometheus: $(VENV)/installed-tests
+	@$(BIN)/python -m tests.tools prometheus >/dev/null || \
+	  { [ -n '$(APT)' ] && cd $(VENV) && { apt-get download -qq prometheus 2>/dev/null || \
+	    { $(AS_ROOT) apt-get update -qq && apt-get download -qq prometheus; }; } && \
+	    dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } || \
+	  $(call LEFT_OUT,Prometheus,rules and dashboards)
 
 demo: $(VENV)/installed
 	@$(BIN)/python -m scripts.export_models --source demo
 
-prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
+prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser prometheus
 
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
@@ -134,7 +138,7 @@ test-together:
 	@$(MAKE) --no-print-directory lint
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.
-test: check-python ## lint, export the demo models, and every test, also those with a real Triton
+test: check-python ## lint, export the demo models, and every test, also those with a real Triton; APT=1 installs a browser and Prometheus
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
