@@ -27,7 +27,9 @@ OWN = --port '$(PORT)' --state '$(STATE)'
 # The Python of the virtual environment, or PYTHON while there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
 INSTALL = $(ANY_PYTHON) -m scripts.install
-EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') $(if $(VOICES_FOLDER),--voices '$(VOICES_FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
+EXPORT = $(BIN)/python -m scripts.run.export $(CHOICE)
+# A server that is measured at an address has its own models.
+ELSEWHERE = $(findstring --url,$(BENCH) $(TUNE))
 
 check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
@@ -103,7 +105,7 @@ $(VENV)/installed-prometheus:
 	@mkdir -p $(VENV) && touch $@
 
 demo: $(VENV)/installed
-	@$(BIN)/python -m scripts.export_models --source demo
+	@$(BIN)/python -m scripts.run.export
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
 
@@ -140,14 +142,14 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
-bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
+bench: $(if $(ELSEWHERE),check-python,check-export) ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
-tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
+tune: $(if $(ELSEWHERE),check-python,check-export) ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 
 capacity: $(VENV)/installed ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
@@ -178,6 +180,8 @@ format: $(VENV)/installed-tests ## format the code
 
 # Git keeps a file in the folder of each voice of the catalogue.
 clean: ## remove exported weights and build files, not the virtual environment
+	@test ! -f build/models.lock || flock --nonblock build/models.lock true \
+	  || { echo "a Quartet of this folder runs on its models; stop it first" >&2; exit 2; }
 	@find model_repository -maxdepth 1 -name 'piper_*' ! -exec test -f {}/1/.gitkeep \; -exec rm -rf {} +
 	@rm -rf build model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

@@ -122,18 +122,17 @@ def check(choice: Choice) -> list[str]:
     if choice.action == "run":
         port = port_of(choice.port)
         state.check_folder(choice.state)
-        state.check_models(choice.models_text)
         checks.check_port(port)
         checks.check_glibc()
         checks.find_libpython()
+    try:
+        state.check_models(choice.models_text)
+    except SourceError as error:
+        raise PreflightError(str(error)) from None
     if choice.models == "folder":
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
         faults = check_source(_source(choice))
-    try:
-        choice.speakers  # noqa: B018 - it raises
-    except SourceError as error:
-        raise PreflightError(str(error)) from None
     if choice.voices_folder:
         faults += faults_of_voices(choice)
     check_python()

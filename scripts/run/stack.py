@@ -8,7 +8,7 @@ import sys
 import time
 import urllib.error
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,7 +30,7 @@ from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
 from scripts.progress_bar import ProgressBar
 from scripts.run import fit
-from scripts.run.state import BUILD, REPOSITORY
+from scripts.run.state import BUILD, REPOSITORY, models_kept
 
 _READY_SECONDS = 60
 # Seconds beyond the frontend's own shutdown time.
@@ -70,6 +70,7 @@ class Stack:
         self._pauses = Pauses()
         self._started = False
         self._not_loaded: set[str] = set()
+        self._lock = ExitStack()
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -107,8 +108,10 @@ class Stack:
         with_registry(self._settings, Registry.orgs)
 
     def start(self) -> None:
-        """Start both and wait until every model is ready."""
+        """Start both and wait until every model is ready. Until the stop nobody exports into the checkout's models."""
         check_port(self._port)
+        if self._repository.resolve() == REPOSITORY.resolve():
+            self._lock.enter_context(models_kept())
         # The export may have left out voices.
         self._settings = Settings.from_env(self._environ)
         for log in (self.triton.log, self._frontend_log):
@@ -223,6 +226,7 @@ class Stack:
         if self._frontend is not None:
             self._stop_frontend(self._frontend)
         self.triton.stop(at_once=not self._started)
+        self._lock.close()
 
     def _stop_frontend(self, frontend: "subprocess.Popen[bytes]") -> None:
         # After SIGTERM it would wait for proxies to notice.

@@ -102,7 +102,15 @@ def models_in_use(choice: str, export: Callable[[], None], lock: Path = MODELS_L
         if _is_alone(file, choice):
             _rewrite(file, choice)
             export()
-        _lock(file, fcntl.LOCK_SH)
+        _share(file)
+        yield
+
+
+@contextmanager
+def models_kept(lock: Path = MODELS_LOCK) -> Iterator[None]:
+    """Let nobody export into the model repository meanwhile; ``PreflightError`` if somebody does so already."""
+    with _open(lock) as file:
+        _share(file)
         yield
 
 
@@ -116,11 +124,15 @@ def check_models(choice: str, lock: Path = MODELS_LOCK) -> None:
 def _is_alone(file: IO[str], choice: str) -> bool:
     if _lock(file, fcntl.LOCK_EX):
         return True
-    if not _lock(file, fcntl.LOCK_SH):
-        raise PreflightError("another Quartet of this folder exports models just now; wait until it is ready")
+    _share(file)
     if (theirs := file.read()) != choice:
         raise PreflightError(
-            f"another Quartet of this folder runs on the models of {theirs}; stop it before those of {choice} are "
-            "exported in their place"
+            f"another Quartet of this folder runs on the models of {theirs or 'an earlier export'}; stop it before "
+            f"those of {choice} are exported in their place"
         )
     return False
+
+
+def _share(file: IO[str]) -> None:
+    if not _lock(file, fcntl.LOCK_SH):
+        raise PreflightError("another Quartet of this folder exports models just now; wait until it is ready")
