@@ -147,7 +147,7 @@ bench: $(if $(ELSEWHERE),check-python,check-export) ## measure every operation u
 	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
-tune: $(if $(ELSEWHERE),check-python,check-export) ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
+tune: $(if $(ELSEWHERE),check-python,check-export) ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0 --apply"
 	@$(MAKE) --no-print-directory install
 	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
