@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from google.protobuf import text_format
-from tritonclient.grpc.model_config_pb2 import ModelConfig
+from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from scripts.benchmark.product.model_control import THREADS, Knobs
 from scripts.run.model_configs import AUTO, parsed
@@ -44,18 +44,16 @@ def changes(path: Path, running: Knobs, chosen: Knobs) -> dict[str, int]:
 
 def lines(path: Path, changed: Mapping[str, int]) -> list[str]:
     """The changed settings as they stand in the file."""
-    config = _with(parsed(path), changed)
-    only = ModelConfig()
-    if "max_batch_size" in changed:
-        only.max_batch_size = config.max_batch_size
-    if "max_queue_delay_us" in changed:
-        only.dynamic_batching.CopyFrom(config.dynamic_batching)
-    if "instances" in changed:
-        only.instance_group.extend(config.instance_group)
-    if "threads" in changed:
-        (name,) = (name for name in THREADS if name in config.parameters)
-        only.parameters[name].CopyFrom(config.parameters[name])
-    return str(text_format.MessageToString(only, as_one_line=False)).splitlines()
+    config = parsed(path)
+    kind = ModelInstanceGroup.Kind.Name(config.instance_group[0].kind if config.instance_group else 0)
+    threads = next((name for name in THREADS if name in config.parameters), THREADS[0])
+    forms = {
+        "max_queue_delay_us": "dynamic_batching {{ max_queue_delay_microseconds: {value} }}",
+        "max_batch_size": "max_batch_size: {value}",
+        "instances": f"instance_group [ {{{{ count: {{value}} kind: {kind} }}}} ]",
+        "threads": f'parameters {{{{ key: "{threads}" value {{{{ string_value: "{{value}}" }}}} }}}}',
+    }
+    return [forms[name].format(value=value) for name, value in changed.items()]
 
 
 def apply(path: Path, changed: Mapping[str, int]) -> None:

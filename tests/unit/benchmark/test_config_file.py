@@ -72,18 +72,36 @@ parameters: {{ key: "intra_threads", value: {{ string_value: "auto" }} }}
     assert _values(after) == ({3}, {"6"}, 5, 777)
 
 
+_TEXT = """max_batch_size: 8
+dynamic_batching {{ max_queue_delay_microseconds: 5000 }}
+instance_group [ {{ kind: KIND_CPU {count} }} ]
+parameters {{ key: "intra_threads" value {{ string_value: "auto" }} }}
+"""
+
+
+def _file(folder: Path, count: str = "") -> Path:
+    path = folder / "config.pbtxt"
+    path.write_text(_TEXT.format(count=count))
+    return path
+
+
 def test_what_fits_by_itself_stays_open(tmp_path: Path) -> None:
-    path = REPOSITORY / "whisper_turbo" / "config.pbtxt"
+    path = _file(tmp_path)
     fitted = Knobs(5000, 8, 1, 2)
     assert config_file.changes(path, fitted, fitted) == {}
     assert config_file.changes(path, fitted, Knobs(0, 8, 1, 1)) == {"max_queue_delay_us": 0, "threads": 1}
     assert config_file.changes(path, fitted, Knobs(5000, 16, 2, 2)) == {"max_batch_size": 16, "instances": 2}
 
 
+def test_the_lines_to_paste_are_a_part_of_a_configuration(tmp_path: Path) -> None:
+    said = config_file.lines(_file(tmp_path), {**_CHANGES, "max_queue_delay_us": 0})
+    assert "dynamic_batching { max_queue_delay_microseconds: 0 }" in said
+    assert _values(text_format.Parse("\n".join(said), ModelConfig())) == ({3}, {"6"}, 5, 0)
+
+
 def test_a_file_that_says_other_than_what_ran_gets_the_best_row(tmp_path: Path) -> None:
-    path = REPOSITORY / "m3_embedder" / "config.pbtxt"
-    ran = Knobs(0, 8, 1, 4)
-    assert config_file.changes(path, ran, ran) == {"max_queue_delay_us": 0, "max_batch_size": 8, "instances": 1}
+    path, ran = _file(tmp_path, "count: 2"), Knobs(0, 16, 1, 4)
+    assert config_file.changes(path, ran, ran) == {"max_queue_delay_us": 0, "max_batch_size": 16, "instances": 1}
 
 
 @pytest.mark.parametrize(
