@@ -15,6 +15,14 @@ STATE ?= build
 # Some images set this, and then every start would compile all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE CAPACITY PEERS MUTANTS
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
+ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL
+ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
+$(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
+endif
+
 .PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants documents pictures format clean
 
 help: ## list the commands
@@ -35,6 +43,9 @@ check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
 	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
 	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
+	$(if $(filter file,$(origin PYTHON)),,@test ! -x $(BIN)/python || { \
+	  there=$$($(BIN)/python --version) && wanted=$$('$(PYTHON)' --version) && test "$${there%.*}" = "$${wanted%.*}"; } || { \
+	  echo "$(VENV) has $$there, not the $${wanted:-Python} of PYTHON=$(PYTHON): remove $(VENV), or leave out PYTHON" >&2; exit 2; })
 
 # The checks run before anything is installed. -S leaves out site packages, which a broken environment could not import.
 check-%: check-python

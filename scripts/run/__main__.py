@@ -35,7 +35,7 @@ def _export(choice: preflight.Choice) -> None:
 
 def _run(choice: preflight.Choice) -> int:
     preflight.check(choice)
-    with folder_in_use(choice.state, preflight.port_of(choice.port)):
+    with folder_in_use(choice.state, preflight.port_of(choice.port)) as ending:
         if choice.models == "demo":
             print(DEMO_BOUNDS, flush=True)
         # Its imports take seconds; the checks come first.
@@ -45,7 +45,7 @@ def _run(choice: preflight.Choice) -> int:
         if stack is None:
             return 1
         with models_in_use(choice.models_text, lambda: _export(choice)):
-            return launch.launch(stack, choice)
+            return launch.launch(stack, choice, ending=ending)
 
 
 def main() -> int:

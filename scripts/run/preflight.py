@@ -32,6 +32,7 @@ from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import memory_bytes
 from scripts.run import state
+from scripts.run.fit_overrides import given_processors, overrides
 
 _GB = 10**9
 _SOURCES = ("demo", "hub", "folder")
@@ -116,6 +117,8 @@ def check(choice: Choice) -> list[str]:
     """
     faults: list[str] = []
     check_models(choice)
+    overrides(os.environ)
+    given_processors(os.environ)
     for folder in (Path(), choice.state):
         checks.check_path(folder.resolve())
     state.check_writable(choice.state)

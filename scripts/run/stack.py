@@ -1,6 +1,7 @@
 """One Triton and one frontend on this machine, started, restarted and stopped together."""
 
 import json
+import os
 import secrets
 import signal
 import subprocess
@@ -68,7 +69,7 @@ class Stack:
         self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
-        self._started = False
+        self._started = self._hurried = False
         self._not_loaded: set[str] = set()
         self._lock = ExitStack()
 
@@ -225,7 +226,7 @@ class Stack:
         """Stop the frontend, which finishes its requests, and then Triton, at once if it has served nothing."""
         if self._frontend is not None:
             self._stop_frontend(self._frontend)
-        self.triton.stop(at_once=not self._started)
+        self.triton.stop(at_once=self._hurried or not self._started)
         self._lock.close()
 
     def _stop_frontend(self, frontend: "subprocess.Popen[bytes]") -> None:
@@ -234,8 +235,13 @@ class Stack:
 
     def hurry(self) -> None:
         """During a stop, do not wait for requests in flight."""
+        if not self._hurried:
+            os.write(1, b"dropping requests in flight; waiting for the frontend and Triton to end\n")
+        self._hurried = True
         if self._frontend is not None:
             self._frontend.send_signal(signal.SIGINT)
+            if self._frontend.poll() is not None:
+                self.triton.kill()
 
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

@@ -54,19 +54,24 @@ def _lock(file: IO[str], kind: int) -> bool:
 
 
 def _rewrite(file: IO[str], text: str) -> None:
+    file.seek(0)
     file.truncate(0)
     file.write(text)
     file.flush()
 
 
 @contextmanager
-def folder_in_use(folder: Path, port: int) -> Iterator[None]:
-    """Lock the folder of keys, logs and database; ``PreflightError`` says which process has it."""
+def folder_in_use(folder: Path, port: int) -> Iterator[Callable[[], None]]:
+    """Lock the folder of keys, logs and database; ``PreflightError`` says which process has it.
+
+    Yields what to call when this process begins to end.
+    """
     with _open(folder / _RUNNING) as file:
         _claim(file, folder)
         # In local time.
-        _rewrite(file, json.dumps({"pid": os.getpid(), "port": port, "since": time.strftime(_TIME)}))
-        yield
+        ours = {"pid": os.getpid(), "port": port, "since": time.strftime(_TIME)}
+        _rewrite(file, json.dumps(ours))
+        yield lambda: _rewrite(file, json.dumps({**ours, "ending": time.strftime(_TIME)}))
 
 
 def check_folder(folder: Path) -> None:
@@ -85,6 +90,11 @@ def _claim(file: IO[str], folder: Path) -> None:
         # That process has the lock and has not written yet.
         raise PreflightError(f"another Quartet starts in {folder} just now") from None
     pid, port = who["pid"], who["port"]
+    if "ending" in who:
+        raise PreflightError(
+            f"the Quartet of {folder} ends since {who['ending']}: process {pid} still finishes requests; start again "
+            f"when it is gone, or drop them: kill -INT {pid}"
+        )
     raise PreflightError(
         f"Quartet runs here already: process {pid} on port {port} since {who['since']}, with its keys and logs in "
         f"{folder}; stop it (Ctrl-C, or kill {pid}), or start another next to it: "

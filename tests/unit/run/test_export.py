@@ -15,6 +15,7 @@ from scripts.run.preflight import Choice
 from scripts.run.stack import Stack
 from scripts.run.state import MODELS_LOCK, models_in_use
 from tests.conftest import ROOT
+from tests.unit.run.conftest import Make
 
 _RUNNING = "MODELS=demo PRECISION=auto VOICES_FOLDER=own"
 
@@ -36,23 +37,11 @@ def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield tmp_path
 
 
-def _make(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Runs make in a checkout with this Python as its environment, in which nothing is to install."""
-    binary = Path(".venv/bin")
-    binary.mkdir(parents=True)
-    (binary / "python").write_text(f'#!/bin/sh\nexec {sys.executable} "$@"\n')
-    (binary / "python").chmod(0o755)
-    for name in ("base", "installed", "installed-tests"):
-        (binary.parent / name).touch()
-    command = ["make", "-f", str(ROOT / "Makefile"), *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
-
-
 @pytest.mark.parametrize(
     "target", ["export", "export PRECISION=fp32", "bench", "tune", "demo", "clean", "run PORT=1081"]
 )
-def test_models_of_a_running_server_stay(served: Path, target: str) -> None:
-    done = _make(*target.split())
+def test_models_of_a_running_server_stay(served: Path, make: Make, target: str) -> None:
+    done = make(*target.split())
     assert done.returncode == 2
     assert "runs on" in done.stderr
     assert "Traceback" not in done.stderr
@@ -76,8 +65,8 @@ def test_the_checks_before_an_installation_refuse_other_models(served: Path, act
 
 
 @pytest.mark.parametrize("target", ["bench", "tune"])
-def test_a_server_elsewhere_is_measured_beside_any_models(served: Path, target: str) -> None:
-    done = _make("-n", target, f"{target.upper()}=--url http://127.0.0.1:1/v1")
+def test_a_server_elsewhere_is_measured_beside_any_models(served: Path, make: Make, target: str) -> None:
+    done = make("-n", target, f"{target.upper()}=--url http://127.0.0.1:1/v1")
     assert "scripts.run.export" not in done.stdout + done.stderr
     assert "scripts.run.preflight" not in done.stdout + done.stderr
 

@@ -62,6 +62,15 @@ def test_a_folder_in_use_names_its_process_port_and_start(
     assert json.loads((tmp_path / "running.json").read_text())["port"] == 8099
 
 
+def test_a_folder_whose_quartet_ends_says_so(tmp_path: Path) -> None:
+    with folder_in_use(tmp_path, 8099) as ending:
+        ending()
+        said = f"ends since .*: process {os.getpid()} still finishes requests; .*kill -INT {os.getpid()}$"
+        with pytest.raises(PreflightError, match=said):
+            check_folder(tmp_path)
+    check_folder(tmp_path)
+
+
 def test_a_folder_is_free_when_its_process_was_killed(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
     occupied.kill()
     occupied.wait()
