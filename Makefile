@@ -15,6 +15,14 @@ STATE ?= build
 # Some images set this, and then every start would compile all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
 
+# A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE CAPACITY PEERS MUTANTS APT
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
+ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL
+ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
+$(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
+endif
+
 .PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants lock documents pictures format clean
 
 help: ## list the commands
@@ -27,12 +35,17 @@ OWN = --port '$(PORT)' --state '$(STATE)'
 # The Python of the virtual environment, or PYTHON while there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
 INSTALL = $(ANY_PYTHON) -m scripts.install
-EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') $(if $(VOICES_FOLDER),--voices '$(VOICES_FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
+EXPORT = $(BIN)/python -m scripts.run.export $(CHOICE)
+# A server that is measured at an address has its own models.
+ELSEWHERE = $(findstring --url,$(BENCH) $(TUNE))
 
 check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
 	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
 	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
+	$(if $(filter file,$(origin PYTHON)),,@test ! -x $(BIN)/python || { \
+	  there=$$($(BIN)/python --version) && wanted=$$('$(PYTHON)' --version) && test "$${there%.*}" = "$${wanted%.*}"; } || { \
+	  echo "$(VENV) has $$there, not the $${wanted:-Python} of PYTHON=$(PYTHON): remove $(VENV), or leave out PYTHON" >&2; exit 2; })
 
 # The checks run before anything is installed. -S leaves out site packages, which a broken environment could not import.
 check-%: check-python
@@ -107,7 +120,7 @@ prometheus: $(VENV)/installed-tests
 	  $(call LEFT_OUT,Prometheus,rules and dashboards)
 
 demo: $(VENV)/installed
-	@$(BIN)/python -m scripts.export_models --source demo
+	@$(BIN)/python -m scripts.run.export
 
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser prometheus
 
@@ -144,14 +157,14 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
-bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
+bench: $(if $(ELSEWHERE),check-python,check-export) ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
-tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
+tune: $(if $(ELSEWHERE),check-python,check-export) ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0 --apply"
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 
 capacity: $(VENV)/installed ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
@@ -185,6 +198,8 @@ format: $(VENV)/installed-tests ## format the code
 
 # Git keeps a file in the folder of each voice of the catalogue.
 clean: ## remove exported weights and build files, not the virtual environment
+	@test ! -f build/models.lock || flock --nonblock build/models.lock true \
+	  || { echo "a Quartet of this folder runs on its models; stop it first" >&2; exit 2; }
 	@find model_repository -maxdepth 1 -name 'piper_*' ! -exec test -f {}/1/.gitkeep \; -exec rm -rf {} +
 	@rm -rf build model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

@@ -83,7 +83,9 @@ class Installer:
         if not (_VENV / "bin" / "pip").exists():
             self._steps.run(f"virtual environment {_VENV}", [sys.executable, "-m", "venv", str(_VENV)])
         pip = [str(_PYTHON), "-m", "pip", "install", *_EXACTLY, "-r", "scripts/install/requirements.txt"]
-        self._steps.tried("uv, which installs the rest", pip)
+        title = "uv, which installs the rest"
+        if not self._steps.tried(title, pip):
+            self._steps.check_reached(title)
 
     def part(self, part: Part) -> None:
         """Install all files of a part."""

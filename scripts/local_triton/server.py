@@ -196,6 +196,11 @@ class LocalTriton:
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip() and not _OF_TRITON.match(line)), "-")
 
+    def kill(self) -> None:
+        """End the server without waiting for anything; ``stop`` cleans up."""
+        if self._process is not None:
+            self._process.kill()
+
     def stop(self, *, at_once: bool = False) -> None:
         """End Triton and every stub, and remove their shared memory. A second call does nothing.
 

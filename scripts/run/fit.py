@@ -16,7 +16,7 @@ import argparse
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from frontend.catalogue.exports import is_exported, read_export
@@ -24,6 +24,7 @@ from frontend.catalogue.models import MODELS
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES, Voice, exported_voices
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
+from scripts.run.fit_overrides import given_processors, overrides
 from scripts.run.model_configs import ConfigError, Numbers, ServedConfig
 
 CONFIG_NAME = "machine"
@@ -182,19 +183,9 @@ def of_this_machine(environ: Mapping[str, str], added: Sequence[Voice] = ()) -> 
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
     """
-    ours = environ.get("PROCESSORS", "")
-    if not (ours or "0").isdecimal():
-        raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
     spoken = len(VOICES) + sum(not voice.of_kokoro for voice in added)
-    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
-    known = {each.name for each in fields(fitted)} - {"processors"}
-    overrides: dict[str, int] = {}
-    for part in environ.get("FIT", "").replace(",", " ").split():
-        name, _, value = part.partition("=")
-        if name not in known or not value.isdecimal() or not int(value):
-            raise PreflightError(f"FIT={part}: must be like threads=4, one of {', '.join(sorted(known))}")
-        overrides[name] = int(value)
-    return replace(fitted, **overrides)
+    fitted = Fit.of(given_processors(environ) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
+    return replace(fitted, **overrides(environ))
 
 
 def main() -> None:

@@ -1,6 +1,7 @@
 """One Triton and one frontend on this machine, started, restarted and stopped together."""
 
 import json
+import os
 import secrets
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import time
 import urllib.error
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,7 +31,7 @@ from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
 from scripts.progress_bar import ProgressBar
 from scripts.run import fit
-from scripts.run.state import BUILD, REPOSITORY
+from scripts.run.state import BUILD, REPOSITORY, models_kept
 
 _READY_SECONDS = 60
 # Seconds beyond the frontend's own shutdown time.
@@ -70,8 +71,9 @@ class Stack:
         self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME, secret=secret)
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
-        self._started = False
+        self._started = self._hurried = False
         self._not_loaded: set[str] = set()
+        self._lock = ExitStack()
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -110,8 +112,10 @@ class Stack:
         with_registry(self._settings, Registry.orgs)
 
     def start(self) -> None:
-        """Start both and wait until every model is ready."""
+        """Start both and wait until every model is ready. Until the stop nobody exports into the checkout's models."""
         check_port(self._port)
+        if self._repository.resolve() == REPOSITORY.resolve():
+            self._lock.enter_context(models_kept())
         # The export may have left out voices.
         self._settings = Settings.from_env(self._environ)
         for log in (self.triton.log, self._frontend_log):
@@ -228,7 +232,8 @@ class Stack:
         """Stop the frontend, which finishes its requests, and then Triton, at once if it has served nothing."""
         if self._frontend is not None:
             self._stop_frontend(self._frontend)
-        self.triton.stop(at_once=not self._started)
+        self.triton.stop(at_once=self._hurried or not self._started)
+        self._lock.close()
 
     def _stop_frontend(self, frontend: "subprocess.Popen[bytes]") -> None:
         # After SIGTERM it would wait for proxies to notice.
@@ -236,8 +241,13 @@ class Stack:
 
     def hurry(self) -> None:
         """During a stop, do not wait for requests in flight."""
+        if not self._hurried:
+            os.write(1, b"dropping requests in flight; waiting for the frontend and Triton to end\n")
+        self._hurried = True
         if self._frontend is not None:
             self._frontend.send_signal(signal.SIGINT)
+            if self._frontend.poll() is not None:
+                self.triton.kill()
 
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

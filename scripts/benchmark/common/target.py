@@ -10,7 +10,8 @@ from types import MappingProxyType
 
 from frontend.catalogue.endpoints import LIMITS
 from frontend.config.reading import CONFIG_FILE, PREFIX
-from scripts.local_triton.checks import free_port
+from scripts.local_triton.checks import PreflightError, free_port
+from scripts.local_triton.server import TritonFailedError
 from scripts.run.stack import Stack
 from scripts.run.state import REPOSITORY
 
@@ -32,7 +33,10 @@ class Target:
 
 @contextmanager
 def own_product(repository: Path = REPOSITORY, variables: Mapping[str, str] = MappingProxyType({})) -> Iterator[Target]:
-    """Start the product as ``make run`` does, with a new database, without rate limits, with more ``variables``."""
+    """Start the product as ``make run`` does, with a new database, without rate limits, with more ``variables``.
+
+    Ends the program with a sentence if it cannot start.
+    """
     with tempfile.TemporaryDirectory(prefix="quartet-bench-") as folder:
         limits = "\n".join(f"{name} = 1_000_000_000" for name in LIMITS)
         (Path(folder) / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
@@ -42,7 +46,10 @@ def own_product(repository: Path = REPOSITORY, variables: Mapping[str, str] = Ma
         environment = {**os.environ, **own, **variables}
         stack = Stack(free_port(), environment, repository, Path(folder))
         try:
-            stack.start()
+            try:
+                stack.start()
+            except (PreflightError, TritonFailedError) as error:
+                raise SystemExit(str(error)) from None
             ports = stack.triton.ports
             http, grpc = f"http://127.0.0.1:{ports.http}", f"127.0.0.1:{ports.grpc}"
             yield Target(f"{stack.url}/v1", stack.api_key, http, grpc, database, stack.triton.secret)

@@ -1,6 +1,8 @@
 """uv installs from where this machine's pip does, and pip where uv does not; a step is one line."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -156,6 +158,39 @@ def test_a_failure_names_the_log_and_the_reason(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('no such package')"]
     with pytest.raises(StepFailedError, match=rf"a step: failed \(no such package\); {tmp_path}/log"):
         Steps(tmp_path / "log").run("a step", command)
+
+
+_PIP = """Looking in indexes: http://127.0.0.1:9/simple, http://127.0.0.1:9/other
+WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(<HTTPConnection>: refused)': /uv/
+ERROR: No matching distribution found for uv==1"""
+_UV = "  cause: Failed to fetch: `http://127.0.0.1:9/simple/x/`\n  cause: client error (Connect)"
+_PYPI = "WARNING: Retrying after connection broken by 'NameResolutionError': /simple/uv/"
+
+
+@pytest.mark.parametrize(
+    ("output", "index"),
+    [(_PIP, "http://127.0.0.1:9/simple"), (_UV, "http://127.0.0.1:9/simple/x/"), (_PYPI, "PyPI")],
+    ids=["pip", "uv", "pip's default"],
+)
+def test_an_index_that_cannot_be_reached_is_named_with_its_variable(tmp_path: Path, output: str, index: str) -> None:
+    command = [sys.executable, "-c", f"print({output!r}); raise SystemExit(1)"]
+    said = f"^a step: the package index {re.escape(index)} cannot be reached; name another by PIP_INDEX_URL"
+    with pytest.raises(StepFailedError, match=said):
+        Steps(tmp_path / "log").run("a step", command)
+
+
+def test_another_fault_after_an_unreachable_index_is_told_as_it_is(tmp_path: Path) -> None:
+    steps = Steps(tmp_path / "log")
+    assert not steps.tried("first", [sys.executable, "-c", f"print({_PIP!r}); raise SystemExit(1)"])
+    with pytest.raises(StepFailedError, match="second: failed .broken requirement.;"):
+        steps.run("second", [sys.executable, "-c", "print('broken requirement'); raise SystemExit(1)"])
+
+
+def test_without_an_index_nothing_else_is_tried(tmp_path: Path) -> None:
+    _put("pip", "exit 1")
+    _put("python", f"printf %s {shlex.quote(_PIP)}; exit 1")
+    with pytest.raises(StepFailedError, match="uv, which installs the rest: the package index"):
+        Installer(Steps(tmp_path / "log")).base()
 
 
 def test_an_optional_step_returns_whether_it_worked(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What is wrong is said in one sentence before anything is installed."""
 
 import json
+import os
 import re
 import shutil
 import socket
@@ -10,6 +11,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 
@@ -63,10 +65,22 @@ def test_an_added_voice_that_cannot_be_served_is_named_at_the_start(tmp_path: Pa
     ]
 
 
-def test_a_busy_port_is_named() -> None:
+@pytest.mark.parametrize(
+    ("family", "address"), [(socket.AF_INET, "127.0.0.1"), (socket.AF_INET, "0.0.0.0"), (socket.AF_INET6, "::")]
+)
+def test_a_busy_port_is_named_and_who_listens_there(family: socket.AddressFamily, address: str) -> None:
+    with socket.create_server((address, 0), family=family, dualstack_ipv6=family == socket.AF_INET6) as taken:
+        port = taken.getsockname()[1]
+        who = rf"port {port} is busy, \S+ \(process {os.getpid()}\) listens there; stop it or choose another$"
+        with pytest.raises(PreflightError, match=who):
+            preflight.check(replace(RUN, port=str(port)))
+
+
+def test_a_busy_port_of_somebody_unknown_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Path, "readlink", Mock(side_effect=PermissionError))
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(PreflightError, match=f"port {port} is busy"):
+        with pytest.raises(PreflightError, match=f"port {port} is busy; stop what listens there or choose another"):
             preflight.check(replace(RUN, port=str(port)))
 
 

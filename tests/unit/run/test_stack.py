@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -70,6 +71,31 @@ def test_a_hurried_stop_does_not_wait_for_requests() -> None:
         stack._frontend = frontend
         stack.hurry()
         assert frontend.wait(20) == -signal.SIGINT
+
+
+def _sleeping() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(["env", "--default-signal=INT", "sleep", "60"], start_new_session=True)
+
+
+def test_a_hurried_stop_does_not_wait_for_triton(capfd: pytest.CaptureFixture[str]) -> None:
+    stack, frontend = Stack(1, {}), _sleeping()
+    stack._frontend, stack._started, stack.triton._process = frontend, True, _sleeping()
+    stack.hurry()
+    frontend.wait(20)
+    began = time.monotonic()
+    stack.stop()
+    assert time.monotonic() - began < 3
+    stack.hurry()
+    assert capfd.readouterr().out == "dropping requests in flight; waiting for the frontend and Triton to end\n"
+
+
+def test_a_hurry_while_triton_ends_kills_it() -> None:
+    stack, frontend, server = Stack(1, {}), _sleeping(), _sleeping()
+    frontend.kill()
+    frontend.wait(20)
+    stack._frontend, stack.triton._process = frontend, server
+    stack.hurry()
+    assert server.wait(20) == -signal.SIGKILL
 
 
 def _started(
