@@ -163,13 +163,13 @@ def test_a_failure_names_the_log_and_the_reason(tmp_path: Path) -> None:
 _PIP = """Looking in indexes: http://127.0.0.1:9/simple, http://127.0.0.1:9/other
 WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(<HTTPConnection>: refused)': /uv/
 ERROR: No matching distribution found for uv==1"""
-_UV = "  cause: Failed to fetch: `http://127.0.0.1:9/simple/x/`\n  cause: client error (Connect)"
+_UV_SAYS = "  cause: Failed to fetch: `http://127.0.0.1:9/simple/x/`\n  cause: client error (Connect)"
 _PYPI = "WARNING: Retrying after connection broken by 'NameResolutionError': /simple/uv/"
 
 
 @pytest.mark.parametrize(
     ("output", "index"),
-    [(_PIP, "http://127.0.0.1:9/simple"), (_UV, "http://127.0.0.1:9/simple/x/"), (_PYPI, "PyPI")],
+    [(_PIP, "http://127.0.0.1:9/simple"), (_UV_SAYS, "http://127.0.0.1:9/simple/x/"), (_PYPI, "PyPI")],
     ids=["pip", "uv", "pip's default"],
 )
 def test_an_index_that_cannot_be_reached_is_named_with_its_variable(tmp_path: Path, output: str, index: str) -> None:
