@@ -90,11 +90,12 @@ export: check-export ## export MODELS into model_repository
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.run.known_answers $(CHOICE)
 
-lint: $(VENV)/installed-tests ## ruff, mypy strict, and the docs' language and links
+lint: $(VENV)/installed-tests $(VENV)/installed-clients ## ruff, mypy strict, TypeScript's checker for the pages, and the docs' language and links
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m scripts.prose
 	@$(BIN)/mypy
+	@PATH=$(VENV)/clients/bin:$$PATH $(VENV)/clients/node/node_modules/.bin/tsc -p frontend/pages/jsconfig.json
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py threads.py languages.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py encoding.py loading.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
 	@cd model_repository/kokoro/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py speaker.py
