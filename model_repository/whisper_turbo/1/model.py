@@ -10,9 +10,10 @@ import triton_python_backend_utils as pb_utils
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # CTranslate2's threads synchronise some hundred times per token. By default they sleep in between, which costs a
-# quarter of decoding time. Let them spin for a fraction of a millisecond first. OpenMP reads this when it is loaded.
+# quarter of decoding time. Let them spin for some microseconds first: on busy processors ten times as long doubles the
+# processor time of a window, because they spin for threads that do not run. OpenMP reads this when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "active")
-os.environ.setdefault("GOMP_SPINCOUNT", "30000")
+os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from recognizer import Recognizer
 from threads import threads_of
