@@ -10,9 +10,12 @@ from frontend.observe import METRICS_NUMBER
 
 # Created timestamps would double the series of every counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
-# A restarted worker continues the counts of the dead one that had its number. Child processes do not inherit it.
-if _number := os.environ.pop(METRICS_NUMBER, ""):
-    values.ValueClass = values.MultiProcessValue(lambda: _number)  # type: ignore[no-untyped-call]
+# One of several workers counts in files, and continues the counts of the dead one that had its number. Its child
+# processes inherit no number.
+_number = os.environ.pop(METRICS_NUMBER, "")
+values.ValueClass = (
+    values.MultiProcessValue(lambda: _number) if _number else values.MutexValue  # type: ignore[no-untyped-call]
+)
 
 # The possible values of each label. Callers choose none.
 LABELS: Mapping[str, str] = {
@@ -60,7 +63,7 @@ class Group:
         return Counter(name, help, labels)
 
     def gauge(self, name: str, help: str, unit: str, *labels: str, workers: str = "livesum") -> Gauge:
-        """A current value. ``workers`` says how to combine workers: livesum, livemax or livemin."""
+        """A current value. ``workers`` says how to combine workers: livesum, livemax, livemin or max."""
         self.rows.append(Row(name, "gauge", unit, labels, help))
         return Gauge(name, help, labels, multiprocess_mode=workers)  # type: ignore[arg-type]
 
