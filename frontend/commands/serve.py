@@ -4,7 +4,6 @@ import os
 import signal
 import socket
 import sys
-import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from functools import partial
@@ -58,7 +57,6 @@ def _work(
     if death is not None:
         fields = {"pid": death.pid, "code": death.code, "seconds": death.pause}
         log.error("a worker ended and is started again", extra={"fields": fields})
-        time.sleep(death.pause)
     STARTED.set_to_current_time()
     with plain_errors():
         return run(create(settings), settings, sockets)

@@ -17,6 +17,7 @@ from frontend.http.runner import Runner
 from frontend.observe.logs import log_of_loop
 from frontend.observe.metrics import WORKERS
 from frontend.processes.siblings import ENDED_BY
+from frontend.processes.sockets import listen
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 # Time to end for a server that has not accepted yet, and after a second signal.
@@ -69,6 +70,7 @@ async def _accept(runner: Runner, sockets: Sequence[socket.socket]) -> None:
     await runner.setup()
     freeze_objects()
     for site, each in zip((runner, runner.admin), sockets, strict=False):
+        listen(each)
         await web.SockSite(site, each).start()
     WORKERS.set(1)
 

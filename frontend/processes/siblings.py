@@ -1,6 +1,7 @@
 """Several processes that serve the same sockets: each is started again when it dies, and all end together."""
 
 import ctypes
+import math
 import os
 import shutil
 import signal
@@ -23,14 +24,14 @@ CANNOT_START = 2
 ENDED_BY = 128
 _ENDING = frozenset({signal.SIGTERM, signal.SIGINT})
 _WATCHED = _ENDING | {signal.SIGCHLD}
-# Seconds between attempts to fork, and between looks at the children in case a signal was lost.
+# Seconds between attempts to fork, and between looks at the children if no signal comes.
 _RETRY_SECONDS, _LOOK_SECONDS = 1.0, 30.0
 _PR_SET_PDEATHSIG = 1
 
 
 @dataclass(frozen=True)
 class Death:
-    """Process id and exit code of a process that died; its successor waits for ``pause`` seconds."""
+    """Process id and exit code of a process that died, and the seconds until its successor's start."""
 
     pid: int
     code: int
@@ -46,8 +47,8 @@ class Siblings:
     def __init__(self, count: int, sockets: Sequence[socket.socket], serve: Callable[[Death | None], int]) -> None:
         self._sockets, self._serve = sockets, serve
         self._running: dict[int, int] = {}
-        # Numbers without a process, with the death that left them so. A number's metrics are continued.
-        self._missing: dict[int, Death | None] = dict.fromkeys(range(count))
+        # Numbers without a process, with the time of its start and the death that it follows.
+        self._missing: dict[int, tuple[float, Death | None]] = dict.fromkeys(range(count), (0.0, None))
         self._pauses: dict[int, Pauses] = {}
         self._ending, self._code = False, 0
 
@@ -62,8 +63,9 @@ class Siblings:
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.environ[METRICS_FOLDER] = tempfile.mkdtemp(prefix="quartet-metrics-")
         while self._running or self._missing:
-            self._fill()
-            received = signal.sigtimedwait(_WATCHED, _RETRY_SECONDS if self._missing else _LOOK_SECONDS)
+            self._fill(time.monotonic())
+            due = min((due for due, _ in self._missing.values()), default=math.inf) - time.monotonic()
+            received = signal.sigtimedwait(_WATCHED, max(0.0, min(_LOOK_SECONDS, due)))
             if received is not None and received.si_signo in _ENDING:
                 self._code = ENDED_BY + received.si_signo if self._ending else self._code
                 self._end(signal.Signals(received.si_signo))
@@ -71,14 +73,16 @@ class Siblings:
         shutil.rmtree(os.environ[METRICS_FOLDER], ignore_errors=True)
         return self._code
 
-    def _fill(self) -> None:
+    def _fill(self, now: float) -> None:
+        """Start the processes that are due."""
         parent = os.getpid()
-        for number, death in list(self._missing.items()):
+        for number, death in [(number, death) for number, (due, death) in self._missing.items() if due <= now]:
             try:
                 pid = os.fork()
             except OSError as error:
                 print(f"cannot start a process: {error}", file=sys.stderr, flush=True)
-                return
+                self._missing[number] = now + _RETRY_SECONDS, death
+                continue
             if not pid:
                 self._live(parent, number, death)
             self._running[pid] = number
@@ -92,8 +96,6 @@ class Siblings:
         if os.getppid() != parent:
             raise SystemExit
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _WATCHED)
-        for gauges in Path(os.environ[METRICS_FOLDER]).glob(f"gauge_live*_{number}.db"):
-            gauges.unlink()
         os.environ[METRICS_NUMBER] = str(number)
         raise SystemExit(self._serve(death))
 
@@ -114,9 +116,12 @@ class Siblings:
                     self._bury(number, ended[0], os.waitstatus_to_exitcode(ended[1]))
 
     def _bury(self, number: int, pid: int, code: int) -> None:
-        """Kill the processes that a dead child has left, and note that another is to be started."""
+        """Kill the processes and remove the gauges that a dead child has left, and note when to start another."""
         with suppress(ProcessLookupError):
             os.killpg(pid, signal.SIGKILL)
+        # Its successor continues the counts.
+        for gauges in Path(os.environ[METRICS_FOLDER]).glob(f"gauge_live*_{number}.db"):
+            gauges.unlink()
         if self._ending:
             return
         if code == CANNOT_START and number not in self._pauses:
@@ -124,4 +129,5 @@ class Siblings:
             self._end(signal.SIGINT)
             return
         now = time.monotonic()
-        self._missing[number] = Death(pid, code, self._pauses.setdefault(number, Pauses()).next(now))
+        pause = self._pauses.setdefault(number, Pauses()).next(now)
+        self._missing[number] = now + pause, Death(pid, code, pause)

@@ -1,6 +1,8 @@
 """The listening sockets."""
 
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from frontend.config.settings import Settings
 
@@ -8,8 +10,8 @@ from frontend.config.settings import Settings
 def bind(settings: Settings) -> list[socket.socket]:
     """Bind the API port, and the admin port if there is one. Raises ``OSError`` for a port in use.
 
-    The sockets do not listen, so that callers are refused until a server accepts. Processes of this service inherit
-    them, and nobody else can bind their ports.
+    Callers are refused until ``listen``. Processes of this service inherit the sockets; the kernel keeps their ports
+    from all others.
     """
     addresses = [(settings.host, settings.port)]
     if settings.admin_port:
@@ -22,8 +24,26 @@ def _bound(host: str, port: int) -> socket.socket:
     bound = socket.socket(family, socket.SOCK_STREAM)
     bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
-        bound.bind((host, port))
-    except OSError as error:
+        with _naming(host, port):
+            bound.bind((host, port))
+    except OSError:
         bound.close()
-        raise OSError(f"port {port} of {host}: {error.strerror}") from error
+        raise
     return bound
+
+
+def listen(bound: socket.socket) -> None:
+    """Listen. Raises ``OSError`` if a program that was started at the same time listens on the port.
+
+    uvloop would not notice.
+    """
+    with _naming(*bound.getsockname()[:2]):
+        bound.listen()
+
+
+@contextmanager
+def _naming(host: str, port: int) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise OSError(f"port {port} of {host}: {error.strerror}") from error

@@ -78,10 +78,12 @@ def family(folder: Path, serve: str = _WAITS, count: int = 2) -> Iterator[_Famil
 def test_a_child_that_dies_is_started_again_with_pauses_that_grow_and_the_others_stay(tmp_path: Path) -> None:
     with family(tmp_path, "    say(f'{death.code} {death.pause}' if death else '')\n    time.sleep(100)") as siblings:
         (victim, _), (other, _) = siblings.said(2)
+        began = time.monotonic()
         for count, word in enumerate(["-9 0.0", "-9 1.0", "-9 2.0"], 3):
             os.kill(victim, signal.SIGKILL)
             victim, said = siblings.said(count)[-1]
             assert said == word
+        assert time.monotonic() - began > 3
         assert runs(other)
 
 

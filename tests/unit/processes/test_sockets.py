@@ -3,7 +3,7 @@ import socket
 import pytest
 
 from frontend.config.settings import Settings
-from frontend.processes.sockets import bind
+from frontend.processes.sockets import bind, listen
 from scripts.local_triton.checks import free_port
 
 
@@ -31,6 +31,18 @@ def test_a_bound_port_is_shared_with_nobody() -> None:
         other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
         with pytest.raises(OSError, match="in use"):
             other.bind(bound.getsockname())
+
+
+def test_of_two_programs_that_bind_a_port_at_once_one_listens() -> None:
+    (one,) = bind(Settings(port=0))
+    port = one.getsockname()[1]
+    (other,) = bind(Settings(port=port))
+    with one, other:
+        listen(one)
+        # As another process of this service does.
+        listen(one)
+        with pytest.raises(OSError, match=rf"^port {port} of 127\.0\.0\.1: Address already in use$"):
+            listen(other)
 
 
 def test_a_host_without_an_address_is_an_error_that_names_it() -> None:
