@@ -20,12 +20,11 @@ import os
 import sys
 
 from frontend.commands import checkout
+from frontend.commands.serve import serve
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.observe.logs import set_up_logging
-from frontend.processes.worker import Start
-from frontend.processes.workers import CANNOT_START, Workers
+from frontend.processes.siblings import CANNOT_START
 
 # Commands that call a running product and import nothing of the server.
 CLIENTS = {
@@ -45,8 +44,6 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    worker = commands.add_parser("worker", help="a worker, which 'serve' starts")
-    worker.add_argument("start", type=int, help="descriptor of its start parameters")
     for module in (check, keys, usage, audit, checkout):
         module.add_parsers(commands)
     for name, text in CLIENTS.items():
@@ -68,41 +65,13 @@ def _issue(arguments: argparse.Namespace, settings: Settings) -> None:
     print(tokens.issue(arguments.subject, arguments.seconds))
 
 
-def _read() -> Settings:
-    return Settings.from_env(os.environ)
-
-
-def _serve() -> int:
-    settings = _read()
-    set_up_logging(settings.log_level, settings.log_format)
-    return Workers(settings, [sys.executable, "-m", "frontend", "worker"], _read).run()
-
-
-def _work(start: Start) -> None:
-    from frontend.app import create_app
-    from frontend.http.server import serve
-
-    set_up_logging(start.settings.log_level, start.settings.log_format)
-    serve(create_app(start.settings), start)
-
-
 def _run() -> int:
-    """Run any other command; print each error as one line."""
-    from frontend.access.names import RegistryError
-    from frontend.database.engine import DatabaseUrlError
-    from frontend.database.migrate import MigrationError
+    """Run any command but ``serve``."""
+    from frontend.commands.database import plain_errors
 
     arguments = _parser().parse_args()
-    try:
-        if arguments.command == "worker":
-            _work(Start.read(arguments.start))
-            return 0
-        return int(arguments.run(arguments, _read()) or 0)
-    except DatabaseUrlError as error:
-        print(f"QUARTET_DATABASE: {error}", file=sys.stderr)
-    except (MigrationError, RegistryError) as error:
-        print(error, file=sys.stderr)
-    return CANNOT_START
+    with plain_errors():
+        return int(arguments.run(arguments, Settings.from_env(os.environ)) or 0)
 
 
 def main() -> int:
@@ -112,8 +81,8 @@ def main() -> int:
             return int(importlib.import_module("client.__main__").main())
         if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
             return checkout.start(sys.argv[1], sys.argv[2:])
-        # The parent stays in memory with its workers, so it imports nothing else.
-        return _serve() if sys.argv[1:] == ["serve"] else _run()
+        # The parent of several workers stays in memory, so it imports nothing of the other commands.
+        return serve(Settings.from_env(os.environ)) if sys.argv[1:] == ["serve"] else _run()
     except SettingsError as error:
         print(error, file=sys.stderr)
     except OSError as error:

@@ -1,6 +1,7 @@
 """The parts of the application, which start in this order and close in reverse."""
 
 import asyncio
+import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
 
@@ -27,6 +28,8 @@ from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
+from frontend.observe import METRICS_FOLDER
+from frontend.observe.table import write_gauges
 from frontend.observe.tracing import OFF
 from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
@@ -54,6 +57,8 @@ _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
 # Requests without a known key per iteration of the event loop. One takes about 0.2 ms.
 _UNAUTHENTICATED_AT_ONCE = 4
+# Seconds for which a gauge of one of several workers may be old.
+_GAUGE_SECONDS = 1.0
 # Modules that the processes use.
 _PRELOADED = ("frontend.audio.prepare", "frontend.text.phonemes", "frontend.http.json")
 
@@ -66,9 +71,12 @@ async def run_parts(app: web.Application, connect: Connect) -> AsyncIterator[Non
             await start(app, closing)
         # The pipelines have registered the trials of their models.
         await _tritons(app, closing, connect)
-        watching = Repeating(0.0, measure_loop_delay)
-        closing.push_async_callback(watching.close)
-        watching.start()
+        watching = [Repeating(0.0, measure_loop_delay)]
+        if METRICS_FOLDER in os.environ:
+            watching.append(Repeating(_GAUGE_SECONDS, write_gauges))
+        for each in watching:
+            closing.push_async_callback(each.close)
+            each.start()
         yield
 
 

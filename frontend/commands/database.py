@@ -2,17 +2,31 @@
 
 import argparse
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.access.names import RegistryError
 from frontend.access.registry import Registry
+from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.database.engine import check_exists, open_engine
-from frontend.database.migrate import migrate
+from frontend.database.engine import DatabaseUrlError, check_exists, open_engine
+from frontend.database.migrate import MigrationError, migrate
 
 _Answer = TypeVar("_Answer")
+
+
+@contextmanager
+def plain_errors() -> Iterator[None]:
+    """Turn errors of the database and its contents into ``SettingsError``, which is printed as one line."""
+    try:
+        yield
+    except DatabaseUrlError as error:
+        raise SettingsError(f"QUARTET_DATABASE: {error}") from error
+    except (MigrationError, RegistryError) as error:
+        raise SettingsError(str(error)) from error
 
 
 def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_Answer]]) -> _Answer:

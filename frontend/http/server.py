@@ -6,41 +6,51 @@ import os
 import resource
 import signal
 import socket
+import threading
+from collections.abc import Sequence
 
 import uvloop
 from aiohttp import web
 
+from frontend.config.settings import Settings
 from frontend.http.runner import Runner
 from frontend.observe.logs import log_of_loop
-from frontend.processes.worker import Descriptors, SharedStatus, Start
+from frontend.observe.metrics import WORKERS
+from frontend.processes.siblings import ENDED_BY
+from frontend.processes.sockets import listen
 
 _ENDING = (signal.SIGTERM, signal.SIGINT)
+# Time to end for a server that has not accepted yet, and after a second signal.
+_SOON_SECONDS = 5.0
 # Python's are 700, 10 and 10: 16,000 objects of ended requests came together, and took 40 ms.
 _COLLECT_AFTER = (700, 5, 5)
 
 
 class _ShutdownSignals:
-    """Signals from the parent. The parent's death counts as SIGINT."""
+    """The first of the signals that end the server, and the exit status, which a second one decides."""
 
-    def __init__(self, runner: Runner, alive: int) -> None:
+    def __init__(self, runner: Runner) -> None:
         self.first: signal.Signals | None = None
-        self.anything = asyncio.Event()
-        self._runner, self._times = runner, 0
-        loop = asyncio.get_running_loop()
-        for number in (*_ENDING, signal.SIGHUP):
-            loop.add_signal_handler(number, self._receive, number)
-        loop.add_reader(alive, self._parent_ended, alive)
+        self.received = asyncio.Event()
+        self.status = 0
+        self._runner = runner
+        for number in _ENDING:
+            asyncio.get_running_loop().add_signal_handler(number, self._receive, number)
 
     def _receive(self, number: signal.Signals) -> None:
-        self.first = self.first or number
-        self.anything.set()
-        self._times += number in _ENDING
-        if self._times > 1:
+        if self.first is None:
+            self.first = number
+            self.received.set()
+        elif not self.status:
+            self.status = ENDED_BY + number
             self._runner.hurry()
+            self.end_soon()
 
-    def _parent_ended(self, alive: int) -> None:
-        asyncio.get_running_loop().remove_reader(alive)
-        self._receive(signal.SIGINT)
+    def end_soon(self) -> None:
+        """Kill this process if it does not end in time."""
+        timer = threading.Timer(_SOON_SECONDS, os._exit, (self.status,))
+        timer.daemon = True
+        timer.start()
 
 
 def _allow_files() -> None:
@@ -56,52 +66,50 @@ def freeze_objects() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
-async def _accept(runner: Runner, descriptors: Descriptors) -> None:
+async def _accept(runner: Runner, sockets: Sequence[socket.socket]) -> None:
     await runner.setup()
     freeze_objects()
-    runner.state.workers = SharedStatus(descriptors.status)
-    if descriptors.admin >= 0:
-        await web.SockSite(runner.admin, socket.socket(fileno=descriptors.admin)).start()
-    await web.SockSite(runner, socket.socket(fileno=descriptors.listening)).start()
-    os.write(descriptors.started, b"%d\n" % os.getpid())
+    for site, each in zip((runner, runner.admin), sockets, strict=False):
+        listen(each)
+        await web.SockSite(site, each).start()
+    WORKERS.set(1)
 
 
 async def _leave(runner: Runner, number: signal.Signals | None, delay: float) -> None:
     """Send callers elsewhere while requests are still answered. The runner's shutdown does the rest."""
     runner.state.closing = True
-    runner.state.stopping = number != signal.SIGHUP
     if number == signal.SIGTERM:
         # Load balancers see from /health/ready that this frontend is leaving.
         await runner.pause(delay)
-    await runner.refuse()
-    if number == signal.SIGHUP:
-        for site in runner.admin.sites:
-            await site.stop()
-        # Callers keep their connections until the next answer closes them.
-        await runner.pause(delay)
 
 
-async def _run(app: web.Application, start: Start) -> None:
+async def _run(app: web.Application, settings: Settings, sockets: Sequence[socket.socket]) -> int:
     asyncio.get_running_loop().set_exception_handler(log_of_loop)
-    runner = Runner(app, start.settings)
-    signals = _ShutdownSignals(runner, start.descriptors.alive)
-    accepting = asyncio.create_task(_accept(runner, start.descriptors))
-    ending = asyncio.create_task(signals.anything.wait())
+    runner = Runner(app, settings)
+    signals = _ShutdownSignals(runner)
+    accepting = asyncio.create_task(_accept(runner, sockets))
+    ending = asyncio.create_task(signals.received.wait())
     try:
         await asyncio.wait((accepting, ending), return_when=asyncio.FIRST_COMPLETED)
         if accepting.done():
             accepting.result()
             await ending
-            await _leave(runner, signals.first, start.settings.stop_delay_seconds)
+            await _leave(runner, signals.first, settings.stop_delay_seconds)
+        else:
+            signals.end_soon()
     finally:
         accepting.cancel()
         ending.cancel()
         await asyncio.wait((accepting, ending))
         await runner.cleanup()
+    return signals.status
 
 
-def serve(app: web.Application, start: Start) -> None:
-    """Serve until SIGTERM, SIGINT or SIGHUP; then finish the requests that have arrived."""
+def run(app: web.Application, settings: Settings, sockets: Sequence[socket.socket]) -> int:
+    """Serve until SIGTERM or SIGINT; then finish the requests that have arrived. Returns the exit status.
+
+    ``sockets`` are those of the API port and, if there is one, of the admin port.
+    """
     _allow_files()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
-        loop.run(_run(app, start))
+        return loop.run(_run(app, settings, sockets))

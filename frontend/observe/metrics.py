@@ -178,17 +178,12 @@ DRAINING = _process.gauge(
     "bool",
     workers="livemax",
 )
-GROUP_ACCEPTING = _process.gauge(
-    "quartet_group_accepting", "Workers that accept requests.", "workers", workers="livemax"
-)
-GROUP_LEAVING = _process.gauge(
-    "quartet_group_leaving", "Workers that finish their requests and then exit.", "workers", workers="livemax"
-)
-GROUP_RESTARTS = _process.gauge(
-    "quartet_group_restarts",
-    "Workers that exited unexpectedly and were restarted, since the frontend's start.",
-    "workers",
-    workers="livemax",
+WORKERS = _process.gauge("quartet_workers", "Processes of this frontend that accept requests.", "processes")
+STARTED = _process.gauge(
+    "quartet_start_time_seconds",
+    "Time of the last start of one of those processes, since 1970.",
+    "seconds",
+    workers="max",
 )
 WORKERS_KILLED = _process.counter(
     "quartet_workers_killed_total",

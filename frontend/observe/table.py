@@ -1,7 +1,7 @@
 """Definitions of metrics, for Prometheus and for docs/metrics.md, and their labels."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from prometheus_client import Counter, Gauge, Histogram, disable_created_metrics, values
@@ -10,9 +10,15 @@ from frontend.observe import METRICS_NUMBER
 
 # Created timestamps would double the series of every counter.
 disable_created_metrics()  # type: ignore[no-untyped-call]
-# A restarted worker continues the counts of the dead one that had its number. Child processes do not inherit it.
-if _number := os.environ.pop(METRICS_NUMBER, ""):
-    values.ValueClass = values.MultiProcessValue(lambda: _number)  # type: ignore[no-untyped-call]
+# One of several workers counts in files, and continues the counts of the dead one that had its number. Its child
+# processes inherit no number.
+_number = os.environ.pop(METRICS_NUMBER, "")
+values.ValueClass = (
+    values.MultiProcessValue(lambda: _number) if _number else values.MutexValue  # type: ignore[no-untyped-call]
+)
+
+# The functions of gauges that are read when they are scraped.
+_functions: dict[Gauge, Callable[[], float]] = {}
 
 # The possible values of each label. Callers choose none.
 LABELS: Mapping[str, str] = {
@@ -34,6 +40,18 @@ LABELS: Mapping[str, str] = {
     "version": "Quartet's",
     "way": "`int8`, `int8 by CTranslate2`, `bf16`, `fp32`, `fp16`; voices: `rewritten`, `original`",
 }
+
+
+class _Gauge(Gauge):
+    def set_function(self, f: Callable[[], float]) -> None:
+        super().set_function(f)
+        _functions[self] = f
+
+
+async def write_gauges() -> None:
+    """Write the results of functions to files: a scrape may come to another worker, which cannot call them."""
+    for gauge, function in _functions.items():
+        gauge.set(function())
 
 
 @dataclass(frozen=True)
@@ -60,9 +78,9 @@ class Group:
         return Counter(name, help, labels)
 
     def gauge(self, name: str, help: str, unit: str, *labels: str, workers: str = "livesum") -> Gauge:
-        """A current value. ``workers`` says how to combine workers: livesum, livemax or livemin."""
+        """A current value. ``workers`` says how to combine workers: livesum, livemax, livemin or max."""
         self.rows.append(Row(name, "gauge", unit, labels, help))
-        return Gauge(name, help, labels, multiprocess_mode=workers)  # type: ignore[arg-type]
+        return _Gauge(name, help, labels, multiprocess_mode=workers)  # type: ignore[arg-type]
 
     def histogram(self, name: str, help: str, unit: str, *labels: str, buckets: Sequence[float]) -> Histogram:
         """Counts of values up to each bucket, and their sum."""

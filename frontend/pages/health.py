@@ -1,7 +1,6 @@
 """GET /health/live and /health/ready."""
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any
 
 from aiohttp import web
@@ -30,7 +29,7 @@ async def live(request: web.Request) -> web.Response:
 
 def _reason(app: web.Application, states: Mapping[str, State]) -> str:
     """Why requests must go elsewhere; empty if ready."""
-    if app[SERVER_STATE].stopping:
+    if app[SERVER_STATE].closing:
         return "this frontend is shutting down"
     if not _are_ready(app[SETTINGS], states):
         return "required models are not ready"
@@ -42,11 +41,10 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
 async def ready(request: web.Request) -> web.Response:
     """Whether this process can serve: required models, task processes and charges work."""
     app = request.app
-    states, workers = app[DISPATCHER].states(app[SETTINGS].served.triton_models), app[SERVER_STATE].workers
+    states = app[DISPATCHER].states(app[SETTINGS].served.triton_models)
     reason = _reason(app, states)
     body: dict[str, Any] = {"status": "not ready" if reason else "ready", "models": states}
     body |= {"reason": reason} if reason else {}
-    body |= {"workers": asdict(workers.read())} if workers is not None else {}
     return json_response(body, status=503 if reason else 200)
 
 

@@ -12,7 +12,7 @@ from prometheus_client.multiprocess import MultiProcessCollector
 
 from frontend.http.state import SERVER_STATE
 from frontend.observe import METRICS_FOLDER
-from frontend.observe.metrics import DRAINING, GROUP_ACCEPTING, GROUP_LEAVING, GROUP_RESTARTS
+from frontend.observe.metrics import DRAINING
 from frontend.processes.background import forget_outcome, start_detached
 
 # Pause after a rendering, in multiples of its time: rendering takes at most a tenth of a processor.
@@ -65,14 +65,7 @@ METRICS = web.AppKey("metrics", MetricsPage)
 
 async def metrics(request: web.Request) -> web.Response:
     """Every metric of this process, or of all workers."""
-    # Values that the parent reports to workers.
-    state = request.app[SERVER_STATE]
-    DRAINING.set(state.stopping)
-    if state.workers is not None:
-        counts = state.workers.read()
-        GROUP_ACCEPTING.set(counts.accepting)
-        GROUP_LEAVING.set(counts.leaving)
-        GROUP_RESTARTS.set(counts.restarts)
+    DRAINING.set(request.app[SERVER_STATE].closing)
     return web.Response(body=await request.app[METRICS].get(), headers={"Content-Type": CONTENT_TYPE_PLAIN_0_0_4})
 
 

@@ -18,7 +18,7 @@ from frontend.processes.task_process import ProcessDiedError, TaskProcess
 P = ParamSpec("P")
 T = TypeVar("T")
 
-_OWN_MODULES = ("frontend.processes.uncounted", "frontend.processes.task_process")
+_OWN_MODULE = "frontend.processes.task_process"
 # Attempts per task. Something else may have killed the first process.
 _TRIES = 2
 # Seconds that a task waits for a starting process. The first process imports the tasks' modules.
@@ -40,7 +40,7 @@ def import_once(modules: Sequence[str]) -> None:
 
     Call it before the first starts. Threads that a module starts on import would be missing in the forks.
     """
-    multiprocessing.set_forkserver_preload([*_OWN_MODULES, *modules])
+    multiprocessing.set_forkserver_preload([_OWN_MODULE, *modules])
 
 
 class Offload:

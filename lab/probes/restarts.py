@@ -1,14 +1,14 @@
 """Whether restarts lose requests: ``python -m lab.probes.restarts``.
 
-Two frontends of two workers each over a Triton with the demo's models, behind haproxy (Debian's package), and 50
-callers of all operations, half of whom keep their connections. While they call, each frontend in turn is renewed worker
-by worker (SIGHUP), and stopped (SIGTERM) and started again. No request may be lost. Then a request of 40 s must be
-answered while its frontend stops, and a killed worker may fail only its own requests.
+Two frontends of two workers each with a fake Triton, behind Caddy (2.6 or newer, in the PATH) with the product's
+configuration, and 50 callers of all operations, half of whom keep their connections. While they call, the frontends are
+stopped (SIGTERM) and started again in turn. No request may be lost. Then a request of 40 s must be answered while its
+frontend stops, and a killed worker may fail only its own requests.
 """
 
 import argparse
 import asyncio
-import shutil
+import re
 import subprocess
 import sys
 import tempfile
@@ -18,44 +18,33 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
-from frontend.catalogue.models import Served as Catalogue
 from scripts.local_triton.checks import free_port
-from scripts.local_triton.server import LocalTriton
-from scripts.run import fit
 from tests.conftest import KEY, ROOT, bearer
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
-from tests.faults.served import FRONTEND, Served
+from tests.faults.served import Served
 from tests.faults.test_restarts import of_a_killed_worker, through_a_drain
 from tests.frontends import prepare
 from tests.redis import RedisServer
 
-_PROXY = """\
-defaults
-    mode http
-    retries 0
-    timeout connect 5s
-    timeout check 5s
-    timeout client 120s
-    timeout server 300s
-listen quartet
-    bind 127.0.0.1:{port}
-    balance roundrobin
-    option httpchk GET /health/ready
-    http-check expect status 200
-    default-server check inter 1s fall 2 rise 1
-"""
 _CALLERS = 50
+_CONFIG = ROOT / "docker/proxy/Caddyfile"
+
+
+def _config(port: int, frontends: list[Served]) -> str:
+    """The product's, for several frontends and without TLS."""
+    text = re.sub(r"^\t\t#(?=\w)", "\t\t", _CONFIG.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    addresses = " ".join(f"{each.host}:{each.port}" for each in frontends)
+    text = text.replace("quartet.example.com", f"http://127.0.0.1:{port}").replace("127.0.0.1:8080", addresses)
+    return "{\n\tadmin off\n\tpersist_config off\n}\n" + text.replace("8081", str(frontends[0].admin_port))
 
 
 @contextmanager
 def proxy(folder: Path, frontends: list[Served]) -> Iterator[str]:
-    """Run haproxy in front of the frontends, with a readiness check every second; yields its address."""
+    """Run Caddy in front of the frontends; yields its address."""
     port = free_port()
-    lines = [f"    server s{each.port} 127.0.0.1:{each.port} check port {each.admin_port}" for each in frontends]
-    (folder / "haproxy.cfg").write_text("\n".join([_PROXY.format(port=port), *lines, ""]), encoding="utf-8")
-    program = shutil.which("haproxy") or "/usr/sbin/haproxy"
-    with subprocess.Popen([program, "-f", str(folder / "haproxy.cfg")], stderr=subprocess.DEVNULL) as running:
+    (folder / "Caddyfile").write_text(_config(port, frontends), encoding="utf-8")
+    with subprocess.Popen(["caddy", "run", "--config", folder / "Caddyfile"], stderr=subprocess.DEVNULL) as running:
         try:
             yield f"http://127.0.0.1:{port}"
         finally:
@@ -69,10 +58,7 @@ def _spoken(url: str) -> bytes:
         return bytes(answer.read())
 
 
-async def _restart(frontend: Served, *, whole: bool) -> None:
-    if not whole:
-        await frontend.renew()
-        return
+async def _restart(frontend: Served) -> None:
     code = await frontend.stop()
     assert code == 0, f"exit code {code}"
     await frontend.start()
@@ -89,13 +75,11 @@ async def _while_called(url: str, frontends: list[Served], requests: int, restar
         while callers.answered.total() + len(callers.lost) < count:  # noqa: ASYNC110 - between answers
             await asyncio.sleep(0.1)
 
-    for turn in range(2 * restarts):
-        await answered(requests * (turn + 0.5) / (2 * restarts))
-        # A rolling restart and a full one of the first frontend, then of the second, and so on.
-        await _restart(frontends[turn // 2 % len(frontends)], whole=bool(turn % 2))
+    for turn in range(restarts):
+        await answered(requests * (turn + 0.5) / restarts)
+        await _restart(frontends[turn % len(frontends)])
         seconds, number = time.monotonic() - began, callers.answered.total()
-        kind = "stopped and started" if turn % 2 else "renewed"
-        print(f"{seconds:5.0f} s: {kind}; {number} answered, {len(callers.lost)} lost", *callers.lost[-3:], flush=True)
+        print(f"{seconds:5.0f} s: {number} answered, {len(callers.lost)} lost", *callers.lost[-3:], flush=True)
     await answered(requests)
     callers.stop()
     await calling
@@ -105,18 +89,13 @@ async def _while_called(url: str, frontends: list[Served], requests: int, restar
 async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
     """Whether no request was lost."""
     redis = RedisServer(folder)
-    triton = LocalTriton(ROOT / "model_repository", folder / "triton", config_name=fit.CONFIG_NAME)
     with ExitStack() as closing:
         redis.start()
         closing.callback(redis.kill)
-        triton.start()
-        closing.callback(triton.stop, at_once=True)
-        triton.load(Catalogue.of().triton_models)
-        address = f"127.0.0.1:{triton.ports.grpc}"
-        environ = await asyncio.to_thread(
-            prepare, folder, TRITON=address, TRITON_SECRET=triton.secret, REDIS=redis.url, WORKERS=2
-        )
-        frontends = [Served(environ, folder / f"log{number}", FRONTEND) for number in range(2)]
+        environ = await asyncio.to_thread(prepare, folder, REDIS=redis.url, WORKERS=2)
+        first = Served(environ, folder / "log1")
+        # The proxy asks all of them at the same admin port.
+        frontends = [first, Served(environ, folder / "log2", host="127.0.0.2", ports=first.ports)]
         for frontend in frontends:
             closing.callback(frontend.kill)
             await frontend.start()
@@ -146,7 +125,7 @@ async def _alone(folder: Path) -> bool:
 def main() -> int:
     parser = argparse.ArgumentParser(description="Restart frontends under load.")
     parser.add_argument("--requests", type=int, default=30_000)
-    parser.add_argument("--restarts", type=int, default=6, help="of each kind")
+    parser.add_argument("--restarts", type=int, default=6, help="of the two together")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as one, tempfile.TemporaryDirectory() as other:
         passed = [asyncio.run(behind_a_proxy(Path(one), arguments.requests, arguments.restarts))]

@@ -25,7 +25,7 @@ from frontend.config.reading import FROM_FILE, PREFIX, read
 from frontend.config.settings import Settings
 from frontend.database.engine import absolute
 from frontend.processes.pauses import Pauses
-from frontend.processes.workers import CANNOT_START
+from frontend.processes.siblings import CANNOT_START
 from scripts.local_triton.checks import PreflightError, check_port
 from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError

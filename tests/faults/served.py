@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from frontend.config.reading import PREFIX
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT
 from tests.eventually import until
@@ -32,20 +34,29 @@ class Look:
 class Served:
     """``module`` as a process, which can be started and stopped any number of times on the same ports."""
 
-    def __init__(self, environ: dict[str, str], log: Path, module: tuple[str, ...] = FAKE) -> None:
-        self.port, self.admin_port = free_port(), free_port()
-        own = named(PORT=self.port, ADMIN_PORT=self.admin_port, LOG_LEVEL="WARNING")
+    def __init__(
+        self,
+        environ: dict[str, str],
+        log: Path,
+        module: tuple[str, ...] = FAKE,
+        host: str = "127.0.0.1",
+        ports: tuple[int, int] | None = None,
+    ) -> None:
+        self.host, self.ports = host, ports or (free_port(), free_port())
+        self.port, self.admin_port = self.ports
+        own = named(HOST=host, ADMIN_HOST=host, PORT=self.port, ADMIN_PORT=self.admin_port, LOG_LEVEL="WARNING")
         self._environ = {**os.environ, **own, **environ}
         self._module, self.log = module, log
+        self._wanted = int(self._environ.get(f"{PREFIX}WORKERS", 1))
         self.process: subprocess.Popen[bytes] | None = None
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"http://{self.host}:{self.port}"
 
     @property
     def admin_url(self) -> str:
-        return f"http://127.0.0.1:{self.admin_port}"
+        return f"http://{self.host}:{self.admin_port}"
 
     async def start(self) -> None:
         """Until it is ready."""
@@ -59,12 +70,9 @@ class Served:
             self.process = subprocess.Popen(command, cwd=ROOT, env=self._environ, stderr=output, stdout=output)
 
     def is_whole(self) -> bool:
-        """Whether it is ready, every worker accepts, and none is leaving."""
+        """Whether it is ready and every worker accepts."""
         look = self.look()
-        if look is None or look.status != 200:
-            return False
-        workers = look.body["workers"]
-        return bool(workers["accepting"] == workers["wanted"] and not workers["leaving"])
+        return look is not None and look.status == 200 and self.counted("quartet_workers") == self._wanted
 
     def look(self) -> Look | None:
         """What readiness says, or None if the frontend does not answer."""
@@ -76,22 +84,20 @@ class Served:
         except OSError:
             return None
 
-    def said(self, name: str) -> int:
-        """A number that readiness has about the workers, or -1 if the frontend does not answer."""
-        look = self.look()
-        return -1 if look is None else int(look.body["workers"][name])
+    def counted(self, name: str) -> float:
+        """A metric without labels, or -1 if the frontend does not answer or lacks it."""
+        try:
+            with urllib.request.urlopen(f"{self.admin_url}/metrics", timeout=10) as answer:
+                found = re.search(rf"^{name} (.+)$", answer.read().decode(), re.MULTILINE)
+        except OSError:
+            return -1
+        return float(found[1]) if found else -1
 
     def workers(self) -> set[int]:
-        """The processes that it has started."""
+        """The children of a frontend of several workers."""
         assert self.process is not None
         path = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children")
         return {int(pid) for pid in path.read_text(encoding="utf-8").split()}
-
-    async def renew(self) -> None:
-        """A rolling restart, to its end."""
-        old = self.workers()
-        self.tell(signal.SIGHUP)
-        await until(lambda: not old & self.workers() and self.is_whole(), 120)
 
     def tell(self, number: signal.Signals) -> None:
         assert self.process is not None

@@ -1,21 +1,17 @@
-"""Restarts of workers cost nobody an answer; ``python -m lab.probes.restarts`` measures it at full size."""
+"""Stops cost nobody an answer; ``python -m lab.probes.restarts`` measures them at full size."""
 
 import asyncio
-import json
 import os
 import re
 import signal
 import time
-import urllib.request
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import psutil
 import pytest
 
-from frontend.config.reading import CONFIG_FILE
 from tests.conftest import KEY, bearer
 from tests.eventually import until
 from tests.fake_workers import SECONDS
@@ -48,11 +44,10 @@ def _is_stopping(frontend: Served) -> bool:
     return look is not None and look.status == 503
 
 
-async def test_no_request_is_lost_while_workers_are_renewed_or_a_frontend_stops(frontend: Served) -> None:
+async def test_no_request_is_lost_while_a_frontend_stops(frontend: Served) -> None:
     callers = Callers(frontend.url, KEY, 6)
     calling = asyncio.create_task(callers.run())
     await until(lambda: callers.answered.total() > 20)
-    await frontend.renew()
     stopping = asyncio.create_task(frontend.stop())
     # A proxy stops sending requests when the frontend is not ready.
     await until(lambda: _is_stopping(frontend))
@@ -61,52 +56,45 @@ async def test_no_request_is_lost_while_workers_are_renewed_or_a_frontend_stops(
     assert (callers.lost, await stopping) == ([], 0)
 
 
-async def test_a_second_signal_ends_at_once_and_leaves_nothing(environ: dict[str, str], tmp_path: Path) -> None:
-    frontend = Served({**environ, SECONDS: "100"}, tmp_path / "log")
+@pytest.mark.parametrize("workers", [1, 2])
+async def test_a_second_signal_ends_at_once_and_leaves_nothing(
+    environ: dict[str, str], tmp_path: Path, redis_server: RedisServer, workers: int
+) -> None:
+    own = {**named(REDIS=redis_server.url, WORKERS=workers), SECONDS: "100"}
+    frontend = Served({**environ, **own}, tmp_path / "log")
     try:
         await frontend.start()
         assert frontend.process is not None
-        family = psutil.Process(frontend.process.pid).children(recursive=True)
+        process = psutil.Process(frontend.process.pid)
+        family = [process, *process.children(recursive=True)]
         async with connection(frontend.port) as (_, writer):
             writer.write(post("/v1/embeddings", b'{"input": "%s"}' % LONG.encode()))
             frontend.tell(signal.SIGTERM)
             await until(lambda: _is_stopping(frontend))
             assert await frontend.stop(seconds=20) == 128 + signal.SIGTERM
-        assert family
+        assert len(family) >= workers
         assert not any(each.is_running() for each in family)
     finally:
         frontend.kill()
 
 
-def _write(path: Path, find: str, replace: str) -> None:
-    path.write_text(re.sub(find, replace, path.read_text(encoding="utf-8"), count=1), encoding="utf-8")
+def _catches(frontend: Served, number: signal.Signals) -> bool:
+    assert frontend.process is not None
+    status = Path(f"/proc/{frontend.process.pid}/status").read_text(encoding="utf-8")
+    (caught,) = re.findall(r"^SigCgt:\s+(\w+)$", status, re.MULTILINE)
+    return bool(int(caught, 16) >> (number - 1) & 1)
 
 
-def _offered(frontend: Served) -> Any:
-    with urllib.request.urlopen(f"{frontend.url}/offer.json", timeout=10) as answer:
-        return json.load(answer)
-
-
-async def test_settings_are_reloaded_or_refused_as_a_whole(frontend: Served, environ: dict[str, str]) -> None:
-    path, workers = Path(environ[CONFIG_FILE]), frontend.workers()
-    for line, reason in (
-        ("threads = 0", "threads: must be greater than or equal to 1, not '0'"),
-        ('host = "0.0.0.0"', "QUARTET_HOST: cannot change"),
-        ('jwt_jwks = "http://keys"', "a worker does not start with them"),
-    ):
-        _write(path, "^", f"{line}\n")
-        frontend.tell(signal.SIGHUP)
-        await until(lambda reason=reason: reason in frontend.log.read_text(encoding="utf-8"), 60)  # type: ignore[misc]
-        _write(path, f"{line}\n", "")
-        await until(lambda: frontend.workers() == workers)
-        assert frontend.is_whole()
-    _write(path, "^", 'ready_models = "m3_embedder"\nmodels = "embed-m3"\n')
-    _write(path, r"\Z", '\n[aliases.models]\nbge = "embed-m3"\n')
-    await frontend.renew()
-    look = frontend.look()
-    assert look is not None
-    assert look.body["models"].keys() == {"m3_embedder"}
-    assert _offered(frontend)["aliases"]["models"] == {"bge": "embed-m3"}
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+async def test_a_signal_ends_a_start(environ: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
+    frontend = Served(environ, tmp_path / "log")
+    try:
+        frontend.spawn()
+        await until(lambda: _catches(frontend, signal.SIGTERM))
+        assert await frontend.stop(number, seconds=20) == 0
+        assert frontend.log.read_text(encoding="utf-8") == ""
+    finally:
+        frontend.kill()
 
 
 async def ask(session: aiohttp.ClientSession, frontend: Served, text: str) -> int | str:
@@ -161,9 +149,6 @@ async def test_a_killed_worker_costs_what_it_was_working_on_and_a_drain_nothing(
     try:
         await frontend.start()
         assert await of_a_killed_worker(frontend, 16)
-        look = frontend.look()
-        assert look is not None
-        assert look.body["workers"] == {"wanted": 2, "accepting": 2, "leaving": 0, "restarts": 1, "failing": 0}
         assert await through_a_drain(frontend, 2)
     finally:
         frontend.kill()

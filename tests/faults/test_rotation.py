@@ -51,11 +51,11 @@ def _let_in(frontend: Served, secret: str) -> list[bool]:
     return [_is_known(f"{frontend.url}/api/v1/audio/synthesize", token, b"{}"), _is_known(keys, secret)]
 
 
-async def _call(url: str, answered: list[int]) -> None:
-    """Without an end, over a new connection each time."""
+async def _call(serving: list[Served], answered: list[int]) -> None:
+    """Without an end, over a new connection each time, to the frontend that a proxy would take."""
     async with aiohttp.ClientSession(headers={**bearer(KEY), "Connection": "close"}) as session:
         while True:
-            async with session.post(f"{url}/v1/embeddings", json={"input": "a word"}) as response:
+            async with session.post(f"{serving[-1].url}/v1/embeddings", json={"input": "a word"}) as response:
                 answered.append(response.status)
             await asyncio.sleep(0.05)
 
@@ -63,24 +63,25 @@ async def _call(url: str, answered: list[int]) -> None:
 async def test_secrets_are_rotated_and_no_caller_notices(
     tmp_path: Path, postgres: PostgresServer, redis_server: RedisServer
 ) -> None:
-    # A caller that has just connected to a worker that is replaced has a second for its request.
     environ = await asyncio.to_thread(prepare, tmp_path, postgres.new_database(), STOP_DELAY_SECONDS=1)
     database, redis = environ.pop(f"{PREFIX}DATABASE"), Redis.from_url(redis_server.url)
     postgres.set_password(_ROLE, _OLD)
     redis.acl_setuser("default", enabled=True, passwords=f"+{_OLD}")
     redis.close()
     own = _write(tmp_path, _OLD, database, redis_server.url)
-    frontend = Served({**environ, **own}, tmp_path / "log")
-    answered: list[int] = []
+    old, new = (Served({**environ, **own}, tmp_path / f"log{number}") for number in range(2))
+    serving, answered = [old], list[int]()
     try:
-        await frontend.start()
-        assert _let_in(frontend, _OLD) == [True, True]
-        calling = asyncio.create_task(_call(frontend.url, answered))
+        await old.start()
+        assert _let_in(old, _OLD) == [True, True]
+        calling = asyncio.create_task(_call(serving, answered))
         with Redis.from_url(redis_server.url, password=_OLD) as redis:
             redis.acl_setuser("default", enabled=True, passwords=f"+{_NEW}")
             postgres.set_password(_ROLE, _NEW)
             _write(tmp_path, _NEW, database, redis_server.url)
-            await frontend.renew()
+            await new.start()
+            serving.append(new)
+            assert await old.stop() == 0
             redis.acl_setuser("default", enabled=True, passwords=f"-{_OLD}")
         before = len(answered)
         await until(lambda: calling.done() or len(answered) > before + 10)
@@ -88,6 +89,7 @@ async def test_secrets_are_rotated_and_no_caller_notices(
         with suppress(asyncio.CancelledError):
             await calling
         assert set(answered) == {200}
-        assert (_let_in(frontend, _OLD), _let_in(frontend, _NEW)) == ([False, False], [True, True])
+        assert (_let_in(new, _OLD), _let_in(new, _NEW)) == ([False, False], [True, True])
     finally:
-        frontend.kill()
+        for frontend in (old, new):
+            frontend.kill()

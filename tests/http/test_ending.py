@@ -19,7 +19,7 @@ from tests.raw import answer, connection, head
         (head("GET", "/v1/models", key="wrong"), 401),
         (head("GET", "/nothing"), 404),
         (head("GET", "/dashboard"), 200),
-        (head("GET", "/health/ready"), 200),
+        (head("GET", "/health/ready"), 503),
         (b"no request\r\n\r\n", 400),
         (EMBEDDED, 200),
         (SPOKEN, 200),
@@ -83,7 +83,7 @@ async def test_a_hurried_end_drops_the_requests_in_flight(client: Client, triton
 
 
 async def test_a_frontend_that_stops_is_not_ready_and_says_why(client: Client) -> None:
-    runner_of(client).state.stopping = True
+    runner_of(client).state.closing = True
     async with client.get("/health/ready") as response:
         assert (response.status, "shutting down" in (await response.json())["reason"]) == (503, True)
     assert (await client.get("/health/live")).status == 200

@@ -1,7 +1,6 @@
 """The command line: starts that fail, commands without a database, interrupts, and modules of the checkout."""
 
 import os
-import pickle
 import signal
 import socket
 import subprocess
@@ -14,8 +13,7 @@ from frontend import __main__ as command_line
 from frontend.catalogue.version import VERSION
 from frontend.commands import checkout
 from frontend.config.reading import PREFIX
-from frontend.config.settings import Settings
-from frontend.processes.worker import Descriptors, Start
+from frontend.observe import logs
 from tests.conftest import ROOT
 from tests.unit.commands.conftest import Terminal
 
@@ -28,18 +26,14 @@ from tests.unit.commands.conftest import Terminal
         ("JWT_JWKS", "http://a.example"),
     ],
 )
-def test_a_worker_that_cannot_start_ends_with_one_line(
+def test_a_server_that_cannot_start_ends_with_one_line(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, name: str, value: str
 ) -> None:
     monkeypatch.setenv(f"{PREFIX}{name}", value)
-    monkeypatch.setattr(command_line, "set_up_logging", lambda level, form: None)
-    alive, held = os.pipe()
-    started = os.memfd_create("start")
-    start = Start(Settings.from_env(os.environ), Descriptors(-1, -1, alive, -1, -1))
-    os.pwrite(started, pickle.dumps(start), 0)
-    assert len(terminal.type("worker", str(started), status=2)) == 1
-    for descriptor in (alive, held):
-        os.close(descriptor)
+    monkeypatch.setenv(f"{PREFIX}PORT", "0")
+    monkeypatch.setattr(logs, "set_up_logging", lambda level, form: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    assert len(terminal.type("serve", status=2)) == 1
 
 
 def test_bad_settings_end_the_start_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:

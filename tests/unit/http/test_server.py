@@ -1,5 +1,6 @@
 import os
 import resource
+import signal
 import socket
 import threading
 import urllib.request
@@ -9,8 +10,7 @@ import pytest
 from aiohttp import web
 
 from frontend.config.settings import Settings
-from frontend.http.server import serve
-from frontend.processes.worker import Descriptors, SharedStatus, Start, WorkerCounts
+from frontend.http.server import run
 
 
 async def _hello(request: web.Request) -> web.Response:
@@ -24,33 +24,26 @@ def _open_files() -> Iterator[None]:
     resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_a_worker_reports_that_it_accepts_and_ends_with_its_parent() -> None:
+def test_both_ports_answer_until_a_signal() -> None:
     app = web.Application()
     app.router.add_get("/", _hello)
-    (alive, parent), (reading, started) = os.pipe(), os.pipe()
     answers: list[bytes] = []
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        address = f"http://127.0.0.1:{listening.getsockname()[1]}"
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
+    addresses = [f"http://127.0.0.1:{each.getsockname()[1]}" for each in sockets]
 
-        def live_and_die() -> None:
-            answers.append(os.read(reading, 100))
-            try:
+    def call_and_end() -> None:
+        try:
+            for address in addresses:
                 with urllib.request.urlopen(address, timeout=20) as response:
                     answers.append(response.read())
-            finally:
-                os.close(parent)
+        finally:
+            os.kill(os.getpid(), signal.SIGINT)
 
-        other = threading.Thread(target=live_and_die)
-        other.start()
-        status = SharedStatus.new()
-        status.write(WorkerCounts(1))
-        # The server closes this socket.
-        shared = Descriptors(os.dup(listening.fileno()), -1, alive, started, status.descriptor)
-        serve(app, Start(Settings(), shared))
-        other.join()
-    for end in (alive, reading, started, status.descriptor):
-        os.close(end)
-    assert answers == [b"%d\n" % os.getpid(), b"hello"]
+    other = threading.Thread(target=call_and_end)
+    other.start()
+    assert run(app, Settings(), sockets) == 0
+    other.join()
+    assert answers == [b"hello", b"hello"]
     # Each connection needs a file, so the limit is raised to the maximum.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft == hard
