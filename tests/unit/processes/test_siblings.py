@@ -168,11 +168,6 @@ def test_what_a_child_has_started_ends_with_it(tmp_path: Path) -> None:
         until(lambda: not runs(int(started)))
 
 
-def test_an_error_of_a_child_is_that_of_the_program(tmp_path: Path) -> None:
-    with family(tmp_path, "    if death: say(death.code)\n    raise OSError('no')", 1) as siblings:
-        assert siblings.said(2)[0][1] == "1"
-
-
 def test_a_child_continues_the_counts_of_the_one_before_and_not_its_gauges(tmp_path: Path) -> None:
     serve = """
     gauges = os.listdir(os.environ["PROMETHEUS_MULTIPROC_DIR"])
