@@ -33,8 +33,9 @@ _LIKELY_LANGUAGE = 0.05
 _MOST_LANGUAGES = 3
 # The log probability from which on another language is believed in a stretch of a window.
 _SURE_OF_LANGUAGE = math.log(0.5)
-# Tokens that may come. People need at most four a second; a first attempt that needs more is made again.
-_TOKENS_PER_SECOND, _TOKENS_PER_SECOND_AT_FIRST = 25, 10
+# Tokens that may come. People need at most eight a second; a first attempt that needs more is made again. Languages of
+# many tokens need up to 38 and are never tried with fewer.
+_TOKENS_PER_SECOND, _TOKENS_PER_SECOND_AT_FIRST, _MANY_TOKENS_PER_SECOND = 25, 10, 50
 _LEAST_TOKENS = 24
 
 
@@ -212,7 +213,10 @@ class Recognizer:
         return (group[at : at + most] for group in groups.values() for at in range(0, len(group), most))
 
     def _decode(self, jobs: list[Job], temperature_of: Callable[[Job], float]) -> None:
-        for batch in self._batches(jobs, lambda job: (len(job.prompt), temperature_of(job), job.seed is None)):
+        def alike(job: Job) -> Hashable:
+            return len(job.prompt), temperature_of(job), job.seed is None, job.needs_many_tokens
+
+        for batch in self._batches(jobs, alike):
             most = self._most_tokens(batch)
             windows, prompts = [job.encoded for job in batch], [job.prompt for job in batch]
             decoded = self._engine.decode(windows, prompts, most, temperature_of(batch[0]), [job.seed for job in batch])
@@ -220,12 +224,15 @@ class Recognizer:
                 job.attempts.append(Attempt(text, self._tokens.decode(text.tokens), len(text.tokens) >= most))
 
     def _most_tokens(self, batch: Sequence[Job]) -> int:
-        """The most tokens to decode for windows of one length with prompts of one length; it bounds a loop."""
-        spoken = _TOKENS_PER_SECOND * max(job.seconds for job in batch)
+        """The most tokens to decode for windows that are decoded together; it bounds a loop."""
+        per_second, seconds = _TOKENS_PER_SECOND, max(job.seconds for job in batch)
         if batch[0].is_short:
             # The same alone and in company.
-            spoken = _TOKENS_PER_SECOND_AT_FIRST * (batch[0].samples / SAMPLE_RATE - self.encoder.silence_seconds)
-        return min(int(_LEAST_TOKENS + spoken), self._context // 2, self._context - len(batch[0].prompt))
+            per_second = _TOKENS_PER_SECOND_AT_FIRST
+            seconds = batch[0].samples / SAMPLE_RATE - self.encoder.silence_seconds
+        if batch[0].needs_many_tokens:
+            per_second = _MANY_TOKENS_PER_SECOND
+        return min(int(_LEAST_TOKENS + per_second * seconds), self._context // 2, self._context - len(batch[0].prompt))
 
     def _place_words(self, jobs: list[Job]) -> None:
         for batch in self._batches(jobs, lambda job: (job.language, job.window.translate)):

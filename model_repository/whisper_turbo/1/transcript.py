@@ -14,6 +14,11 @@ _PUNCTUATION_AFTER = "\"'.。,，!！?？:：”)]}、…»"
 _OPENING = (' "', " '")
 # Languages without spaces between words: each character is a word.
 _UNSPACED_LANGUAGES = frozenset({"zh", "ja", "th", "lo", "my", "yue"})
+# Languages of whose letters one may take several tokens.
+LANGUAGES_OF_MANY_TOKENS = frozenset(
+    {"am", "as", "bn", "bo", "el", "gu", "hi", "hy", "ka", "km", "kn", "lo", "ml", "mr", "my", "ne", "pa", "sa"}
+    | {"si", "ta", "te", "th"}
+)
 # Seconds by which a word's sound outlasts the start of the punctuation after it. The median over 450 prompts in five
 # languages is 0.07 to 0.24 s.
 _FADE_SECONDS = 0.06

@@ -8,7 +8,7 @@ import numpy as np
 from engines import Decoded, Encoded
 from features import SAMPLE_RATE
 from numpy.typing import NDArray
-from transcript import Word, compression_ratio, says_twice
+from transcript import LANGUAGES_OF_MANY_TOKENS, Word, compression_ratio, says_twice
 
 # The lowest sampling temperature. Lower ones would overflow float32 scores, and give the same result as 0.
 _LEAST_TEMPERATURE = 0.001
@@ -110,6 +110,10 @@ class Job:
     @property
     def language_of_words(self) -> str:
         return "en" if self.window.translate else self.language
+
+    @property
+    def needs_many_tokens(self) -> bool:
+        return self.language_of_words in LANGUAGES_OF_MANY_TOKENS
 
     @property
     def wants_silence(self) -> bool:

@@ -212,6 +212,32 @@ def test_a_second_pass_has_the_tokens_of_a_whole_window(scripted: ScriptedEngine
     assert [call.most for call in scripted.calls] == [44, 74]
 
 
+@pytest.mark.parametrize(
+    ("text", "language", "seconds"),
+    [
+        ("सभी मनुष्यों को गौरव और अधिकारों के मामले में जन्मजात स्वतन्त्रता और समानता प्राप्त है।", "hi", 5.2),
+        ("সমস্ত মানুষ স্বাধীনভাবে সমান মর্যাদা এবং অধিকার নিয়ে জন্মগ্রহণ করে।", "bn", 4.9),
+        ("ყველა ადამიანი იბადება თავისუფალი და თანასწორი თავისი ღირსებითა და უფლებებით.", "ka", 5.0),
+    ],
+)
+@pytest.mark.parametrize("silence", [6, 30])
+def test_languages_of_many_tokens_are_heard_at_once_and_to_their_end(
+    scripted_with: Callable[..., ScriptedEngine], text: str, language: str, seconds: float, silence: int
+) -> None:
+    """As long as eSpeak takes to say it."""
+    scripted = scripted_with(silence_seconds=silence)
+    scripted.answer = lambda window, spoken, temperature: Said(text if spoken == language else "hello")
+    scripted.hear({"seconds": seconds, "language": language}, {"seconds": seconds}, {"seconds": seconds})
+    assert scripted.recognizer.second_passes == 0
+    assert [call.windows for call in scripted.calls][:2] == [[0], [1, 2]]
+    assert scripted.calls[0].most > len(scripted.ids(f" {text}"))
+
+
+def test_a_translation_has_the_tokens_of_english(scripted: ScriptedEngine) -> None:
+    scripted.hear({"language": "hi", "translate": True})
+    assert scripted.calls[0].most == 24 + 10 * 2
+
+
 def test_speech_without_words_is_as_short_as_it_lasts(scripted: ScriptedEngine) -> None:
     scripted.answer = lambda window, language, temperature: (
         Said("again", starts=[0.0, 1.0]) if window else Said("One. Two", starts=[0.0, 0.5, 12.0, 12.5])
