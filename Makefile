@@ -15,7 +15,15 @@ STATE ?= build
 # Some images set this, and then every start would compile all libraries again.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants documents pictures format clean
+# A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE CAPACITY PEERS MUTANTS APT VENV
+GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
+ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL
+ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
+$(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
+endif
+
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants lock documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -27,12 +35,17 @@ OWN = --port '$(PORT)' --state '$(STATE)'
 # The Python of the virtual environment, or PYTHON while there is none.
 ANY_PYTHON = $$(test -x $(BIN)/python && echo $(BIN)/python || echo '$(PYTHON)')
 INSTALL = $(ANY_PYTHON) -m scripts.install
-EXPORT = $(BIN)/python -m scripts.export_models --source '$(MODELS)' $(if $(FOLDER),--folder '$(FOLDER)') $(if $(VOICES_FOLDER),--voices '$(VOICES_FOLDER)') --precision '$(PRECISION)' $(if $(STRICT),--strict)
+EXPORT = $(BIN)/python -m scripts.run.export $(CHOICE)
+# A server that is measured at an address has its own models.
+ELSEWHERE = $(findstring --url,$(BENCH) $(TUNE))
 
 check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
 	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
 	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
+	$(if $(filter file,$(origin PYTHON)),,@test ! -x $(BIN)/python || { \
+	  there=$$($(BIN)/python --version) && wanted=$$('$(PYTHON)' --version) && test "$${there%.*}" = "$${wanted%.*}"; } || { \
+	  echo "$(VENV) has $$there, not the $${wanted:-Python} of PYTHON=$(PYTHON): remove $(VENV), or leave out PYTHON" >&2; exit 2; })
 
 # The checks run before anything is installed. -S leaves out site packages, which a broken environment could not import.
 check-%: check-python
@@ -43,13 +56,13 @@ $(VENV)/base: scripts/install/requirements.txt
 	@$(INSTALL) base
 	@touch $@
 
-PRODUCT := $(wildcard frontend/requirements*.txt model_repository/requirements*.txt scripts/*_*/requirements*.txt)
+PRODUCT := $(wildcard frontend/requirements.txt model_repository/requirements.txt scripts/*_*/requirements*.txt)
 
 $(VENV)/installed: $(VENV)/base $(PRODUCT) pyproject.toml
 	@$(INSTALL) product
 	@touch $@
 
-$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt tests/requirements-nodeps.txt
+$(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
 	@$(INSTALL) tests
 	@touch $@
 
@@ -77,35 +90,40 @@ export: check-export ## export MODELS into model_repository
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.run.known_answers $(CHOICE)
 
-lint: $(VENV)/installed-tests ## ruff, mypy strict, and the docs' language and links
+lint: $(VENV)/installed-tests $(VENV)/installed-clients ## ruff, mypy strict, TypeScript's checker for the pages, and the docs' language and links
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/python -m scripts.prose
 	@$(BIN)/mypy
-	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py threads.py languages.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py recognizer.py
+	@PATH=$(VENV)/clients/bin:$$PATH $(VENV)/clients/node/node_modules/.bin/tsc -p frontend/pages/jsconfig.json
+	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py threads.py languages.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py encoding.py loading.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
 	@cd model_repository/kokoro/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py speaker.py
 	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py
 
-$(VENV)/installed-browser: tests/requirements.txt
-	@command -v chromium >/dev/null || { echo "installing Chromium, for the tests of the pages"; \
-	  $(if $(filter-out 0,$(shell id -u)),sudo -n) sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' >/dev/null; } \
-	  || { echo "the tests of the pages need Chromium: apt-get install chromium" >&2; exit 1; }
-	@mkdir -p $(VENV) && touch $@
+# Only APT=1 installs programs of the system. The tests of a missing one are skipped, and say so.
+APT ?=
+AS_ROOT = $(if $(filter-out 0,$(shell id -u)),sudo -n)
+LEFT_OUT = echo "no $(1) here: the tests of $(2) will be left out (APT=1 installs it with apt-get)" >&2
+
+.PHONY: browser prometheus
+browser: $(VENV)/installed-tests
+	@$(BIN)/python -m tests.tools browser >/dev/null || \
+	  { [ -n '$(APT)' ] && $(AS_ROOT) sh -c 'apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium' >/dev/null; } || \
+	  $(call LEFT_OUT,Chromium or Chrome,the pages)
 
 # Unpacked and not installed, so that Debian starts no service.
-$(VENV)/installed-prometheus:
-	@command -v prometheus promtool >/dev/null || test -x $(VENV)/prometheus/usr/bin/promtool || { \
-	  echo "unpacking Prometheus, for the tests of rules and dashboards"; mkdir -p $(VENV) && cd $(VENV) && \
-	  { apt-get download -qq prometheus 2>/dev/null || { $(if $(filter-out 0,$(shell id -u)),sudo -n) apt-get update -qq && apt-get download -qq prometheus; }; } && \
-	  dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } \
-	  || { echo "the tests of rules and dashboards need Prometheus: apt-get install prometheus" >&2; exit 1; }
-	@mkdir -p $(VENV) && touch $@
+prometheus: $(VENV)/installed-tests
+	@$(BIN)/python -m tests.tools prometheus >/dev/null || \
+	  { [ -n '$(APT)' ] && cd $(VENV) && { apt-get download -qq prometheus 2>/dev/null || \
+	    { $(AS_ROOT) apt-get update -qq && apt-get download -qq prometheus; }; } && \
+	    dpkg-deb -x prometheus_*.deb prometheus && rm prometheus_*.deb; } || \
+	  $(call LEFT_OUT,Prometheus,rules and dashboards)
 
 demo: $(VENV)/installed
-	@$(BIN)/python -m scripts.export_models --source demo
+	@$(BIN)/python -m scripts.run.export
 
-prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients $(VENV)/installed-browser $(VENV)/installed-prometheus
+prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser prometheus
 
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
@@ -134,20 +152,20 @@ test-together:
 	@$(MAKE) --no-print-directory lint
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.
-test: check-python ## lint, export the demo models, and every test, also those with a real Triton
+test: check-python ## lint, export the demo models, and every test, also those with a real Triton; APT=1 installs a browser and Prometheus
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
 	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
-bench: check-export ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
+bench: $(if $(ELSEWHERE),check-python,check-export) ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark $(BENCH)
 
-tune: check-export ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0"
+tune: $(if $(ELSEWHERE),check-python,check-export) ## sweep a model's settings for a latency target; TUNE="--model m3_embedder --p95 1.0 --apply"
 	@$(MAKE) --no-print-directory install
-	@$(EXPORT)
+	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 
 capacity: $(VENV)/installed ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
@@ -162,7 +180,10 @@ test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leave
 mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
-documents: $(VENV)/installed ## regenerate the tables of docs that come from the code
+lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
+	@$(BIN)/python -m scripts.install.lock
+
+documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
 pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
@@ -178,6 +199,8 @@ format: $(VENV)/installed-tests ## format the code
 
 # Git keeps a file in the folder of each voice of the catalogue.
 clean: ## remove exported weights and build files, not the virtual environment
+	@test ! -f build/models.lock || flock --nonblock build/models.lock true \
+	  || { echo "a Quartet of this folder runs on its models; stop it first" >&2; exit 2; }
 	@find model_repository -maxdepth 1 -name 'piper_*' ! -exec test -f {}/1/.gitkeep \; -exec rm -rf {} +
 	@rm -rf build model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

@@ -5,16 +5,20 @@ ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde
 FROM ${BASE} AS image
 WORKDIR /app
 RUN useradd --uid 10001 --no-create-home quartet && install --directory --owner quartet /models /work /voices
-COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /app/model_repository/
-COPY scripts/export_models/requirements.txt /app/scripts/export_models/
-# The address of an index with PyTorch for processors. PyPI's PyTorch includes CUDA, which no export needs.
-ARG TORCH_INDEX=""
+COPY scripts/export_models/requirements.txt scripts/export_models/requirements-cpu.txt \
+    scripts/export_models/requirements-cuda.txt /app/scripts/export_models/
+COPY scripts/install/requirements.txt /app/scripts/install/
+# PyTorch without CUDA is on pip's indexes of the secret, or else on PyTorch's own, which uv knows. No export needs 'cuda',
+# which is for builds that reach PyPI alone.
+ARG TORCH=cpu
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python -m venv --without-pip /opt/quartet \
-    && ${PIP} install --no-cache-dir ${TORCH_INDEX:+--extra-index-url "${TORCH_INDEX}"} \
-    -r scripts/export_models/requirements.txt \
-    && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt
+    python -m venv --without-pip /opt/quartet && python -m venv /tmp/uv \
+    && ${PIP} install --no-cache-dir --no-deps --require-hashes -r scripts/export_models/requirements.txt \
+    && { ${PIP} install --no-cache-dir --no-deps --require-hashes -r "scripts/export_models/requirements-${TORCH}.txt" \
+    || { /tmp/uv/bin/pip install --no-cache-dir --no-deps --require-hashes -r scripts/install/requirements.txt \
+    && /tmp/uv/bin/uv pip install --no-cache --python /opt/quartet/bin/python --no-deps --require-hashes \
+    --torch-backend cpu -r scripts/export_models/requirements-cpu.txt; }; } && rm -r /tmp/uv
 ENV PATH=/opt/quartet/bin:${PATH}
 COPY scripts /app/scripts
 # The catalogue, which the export compares with its own list, the alphabets of voices, of which it writes samples, and the
@@ -29,7 +33,7 @@ COPY model_repository /app/model_repository
 ENV PYTHONUNBUFFERED=1 HOME=/work
 
 FROM image AS sbom
-COPY docker/sbom.py /tmp/
+COPY docker/sbom.py docker/requirements.txt /tmp/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf python /tmp/sbom.py /tmp/sbom.json
 
 FROM image

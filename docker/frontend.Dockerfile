@@ -8,15 +8,16 @@ FROM ${BASE} AS build
 RUN apt-get update && apt-get install -y --no-install-recommends gcc && rm -rf /var/lib/apt/lists/* \
     && python -m venv --without-pip /opt/quartet
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
-COPY frontend/requirements.txt frontend/requirements-nodeps.txt /tmp/
+COPY frontend/requirements.txt /tmp/
+COPY scripts/install/requirements.txt /tmp/install/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    ${PIP} install --no-cache-dir --no-compile -r /tmp/requirements.txt \
-    && ${PIP} install --no-cache-dir --no-compile --no-deps -r /tmp/requirements-nodeps.txt
+    ${PIP} install --no-cache-dir --no-compile --no-deps --require-hashes -r /tmp/requirements.txt \
+    && python -m pip install --no-cache-dir --no-deps --require-hashes -r /tmp/install/requirements.txt
 COPY pyproject.toml README.md /tmp/quartet/
 COPY frontend /tmp/quartet/frontend
 COPY client /tmp/quartet/client
-RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    ${PIP} install --no-cache-dir --no-compile --no-deps /tmp/quartet
+RUN python -m pip wheel --no-build-isolation --no-deps --wheel-dir /tmp /tmp/quartet \
+    && ${PIP} install --no-cache-dir --no-compile --no-deps /tmp/quartet-*.whl
 COPY docker/slim.py /tmp/
 RUN ["/opt/quartet/bin/python", "/tmp/slim.py"]
 
@@ -28,7 +29,7 @@ ENV PATH=/opt/quartet/bin:${PATH} PYTHONUNBUFFERED=1 QUARTET_HOST=0.0.0.0 QUARTE
     QUARTET_MODEL_REPOSITORY=/models/current QUARTET_USAGE_FOLDER=/usage QUARTET_ADMIN_HOST=0.0.0.0 QUARTET_ADMIN_PORT=8081
 
 FROM image AS sbom
-COPY docker/sbom.py /tmp/
+COPY docker/sbom.py docker/requirements.txt /tmp/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf python /tmp/sbom.py /tmp/sbom.json
 
 FROM image

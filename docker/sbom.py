@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-_TOOL = "cyclonedx-bom==7.5.0"
+_TOOL = Path(__file__).with_name("requirements.txt")
 
 
 def python_packages(folder: Path) -> dict[str, Any]:
@@ -20,7 +20,8 @@ def python_packages(folder: Path) -> dict[str, Any]:
     base = str(Path(sys.base_prefix) / "bin" / "python3")
     # In some images Python cannot install pip into an environment.
     subprocess.run([base, "-m", "venv", "--without-pip", str(folder)], check=True)
-    subprocess.run([base, "-m", "pip", "--python", str(own), "install", "--quiet", "--no-cache-dir", _TOOL], check=True)
+    pip = [base, "-m", "pip", "--python", str(own), "install", "--quiet", "--no-cache-dir"]
+    subprocess.run([*pip, "--no-deps", "--require-hashes", "-r", str(_TOOL)], check=True)
     command = [str(own), "-m", "cyclonedx_py", "environment", "--output-reproducible", sys.executable]
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE)
     document: dict[str, Any] = json.loads(done.stdout)

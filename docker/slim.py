@@ -26,13 +26,6 @@ _UNREAD = (
     "piper/hebrew/*.onnx",
     "piper/tashkeel/*.onnx",
     "piper/train",
-    # Forms of the voice detector that are not for whole recordings.
-    "silero_vad/data/silero_vad.*",
-    "silero_vad/data/silero_vad_16k.*",
-    "silero_vad/data/silero_vad_16k_op15.*",
-    "silero_vad/data/silero_vad_half.*",
-    "silero_vad/data/silero_vad_op18_ifless.*",
-    "silero_vad/data/silero_vad_openvino_16k.*",
     "numpy/f2py",
     "numpy/distutils",
     # Files for compilers, type checkers, tests and debuggers.

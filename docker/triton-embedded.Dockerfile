@@ -6,7 +6,7 @@ ARG BASE=python:3.12.12-slim-bookworm@sha256:593bd06efe90efa80dc4eee3948be7c0fde
 FROM ${BASE} AS image
 WORKDIR /app
 RUN useradd --uid 1000 --no-create-home triton-server
-COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt model_repository/triton.args \
+COPY model_repository/requirements.txt model_repository/triton.args \
     model_repository/triton.env /app/model_repository/
 COPY scripts/local_triton /app/scripts/local_triton
 COPY scripts/__init__.py scripts/machine.py /app/scripts/
@@ -17,8 +17,7 @@ COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catal
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \
-    && ${PIP} install --no-cache-dir -r model_repository/requirements.txt \
-    && ${PIP} install --no-cache-dir --no-deps -r model_repository/requirements-nodeps.txt \
+    && ${PIP} install --no-cache-dir --no-deps --require-hashes -r model_repository/requirements.txt \
         -r scripts/local_triton/requirements.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 # At build time, because a container's root may be read-only.
@@ -28,7 +27,7 @@ COPY docker/tritonserver.py /opt/quartet/bin/tritonserver
 COPY docker/triton.sh /app/model_repository/
 
 FROM image AS sbom
-COPY docker/sbom.py /tmp/
+COPY docker/sbom.py docker/requirements.txt /tmp/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf python /tmp/sbom.py /tmp/sbom.json
 
 FROM image

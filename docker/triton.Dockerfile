@@ -4,13 +4,11 @@ ARG BASE=nvcr.io/nvidia/tritonserver:26.09-py3
 
 # hadolint ignore=DL3006
 FROM ${BASE} AS image
-# CTranslate2's CUDA build looks for cuBLAS 12, and the image is on CUDA 13.
-ARG CUBLAS=nvidia-cublas-cu12==12.9.3.13
-COPY model_repository/requirements.txt model_repository/requirements-nodeps.txt /tmp/
+# The second file has cuBLAS 12, for which CTranslate2's CUDA build looks; the image is on CUDA 13.
+COPY model_repository/requirements.txt model_repository/requirements-gpu.txt /tmp/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
-    python3 -m pip install --no-cache-dir --break-system-packages -r /tmp/requirements.txt "${CUBLAS}" \
-    && python3 -m pip install --no-cache-dir --break-system-packages --no-deps -r /tmp/requirements-nodeps.txt \
-    && rm /tmp/requirements*.txt
+    python3 -m pip install --no-cache-dir --break-system-packages --no-deps --require-hashes -r /tmp/requirements.txt \
+    -r /tmp/requirements-gpu.txt && rm /tmp/requirements*.txt
 ENV LD_LIBRARY_PATH=/usr/local/lib/python3.12/dist-packages/nvidia/cublas/lib:${LD_LIBRARY_PATH}
 COPY model_repository/triton.args model_repository/triton.env docker/triton.sh /opt/quartet/
 # The cache of machine code that the GPU's driver compiles.
@@ -24,7 +22,7 @@ COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catal
     /app/frontend/catalogue/
 
 FROM image AS sbom
-COPY docker/sbom.py /tmp/
+COPY docker/sbom.py docker/requirements.txt /tmp/
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf python3 /tmp/sbom.py /tmp/sbom.json
 
 FROM image

@@ -11,15 +11,16 @@ from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRI
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.discovery.discovery import Connect
+from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
 from frontend.middleware.context import context_middleware
 from frontend.middleware.cors import cors_middleware
 from frontend.middleware.errors import errors_middleware
+from frontend.middleware.headers import add_headers
 from frontend.middleware.limits import limits_middleware
 from frontend.middleware.ports import ports_middleware
 from frontend.middleware.query import query_middleware
-from frontend.middleware.request_id import add_headers, request_id_middleware
 from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.operations.chat import handler as chat
 from frontend.operations.embeddings import handler as embeddings
@@ -48,11 +49,12 @@ def _routes(settings: Settings) -> Iterator[web.RouteDef]:
         yield from by_operation[operation]
 
 
-def create_app(settings: Settings, connect: Connect = Triton) -> web.Application:
-    """Assemble the application, which starts nothing yet. ``connect`` creates the Triton client."""
+def create_app(settings: Settings, connect: Connect | None = None) -> web.Application:
+    """Assemble the application, which starts nothing yet. ``connect`` creates the client of a Triton."""
+    connect = connect or partial(Triton, secret=settings.triton_secret)
     app = web.Application(
         middlewares=[
-            request_id_middleware,  # adds the request id to every answer, refusals included
+            access_log_middleware,  # adds the request id to every answer, refusals included
             errors_middleware,  # turns exceptions into answers
             missing_middleware,  # shows a page for unknown paths
             ports_middleware,

@@ -4,6 +4,9 @@ import dataclasses
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import Any
+
+import yaml
 
 from frontend.catalogue.extensions import EXTENSIONS
 from frontend.config.fields import Fields
@@ -51,9 +54,23 @@ def _setting(item: "dataclasses.Field[object]") -> Sequence[str]:
     return name, "`(empty)`" if item.default == "" else f"`{item.default}`", item.metadata["description"]
 
 
+def _alerts() -> str:
+    """A table of the alerts, with what each asks of its reader."""
+    rules = yaml.safe_load((_ROOT / "docker" / "observability" / "rules.yml").read_text(encoding="utf-8"))
+    alerts = [rule for group in rules["groups"] for rule in group["rules"] if "alert" in rule]
+    return _section("## Alerts", ("alert", "severity", "fires if", "do"), map(_alert, alerts))
+
+
+def _alert(rule: Mapping[str, Any]) -> Sequence[str]:
+    condition = " ".join(rule["expr"].split()).replace("|", "\\|")
+    lasting = f", for {rule['for']}" if "for" in rule else ""
+    return rule["alert"], rule["labels"]["severity"], f"`{condition}`{lasting}", rule["annotations"]["description"]
+
+
 def _metrics() -> str:
-    """A table for each group of metrics, and one for the labels."""
-    parts = [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in metrics.GROUPS]
+    """A table of alerts, one for each group of metrics, and one for the labels."""
+    parts = [_alerts()]
+    parts += [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in metrics.GROUPS]
     labels = [(f"`{label}`", values) for label, values in sorted(LABELS.items())]
     return "\n".join([*parts, _section("## Labels", ("label", "values"), labels)])
 

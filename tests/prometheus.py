@@ -1,7 +1,6 @@
 """Debian's Prometheus with the published rules, for servers on this machine."""
 
 import json
-import shutil
 import subprocess
 import time
 import urllib.parse
@@ -14,17 +13,18 @@ from typing import Any
 import yaml
 
 from scripts.local_triton.checks import free_port
+from tests import tools
 from tests.conftest import ROOT
+from tests.tools import needed
 
 OBSERVABILITY = ROOT / "docker" / "observability"
 RULES = OBSERVABILITY / "rules.yml"
-_UNPACKED = ROOT / ".venv" / "prometheus" / "usr" / "bin"
 _START_SECONDS = 20
 
 
 def binary(name: str) -> str:
-    """The path of ``prometheus`` or ``promtool``, as installed or as unpacked by the Makefile."""
-    return shutil.which(name) or str(_UNPACKED / name)
+    """The path of ``prometheus`` or ``promtool``; a test without it is skipped."""
+    return needed(tools.prometheus(name), f"{name} (Prometheus)")
 
 
 class Prometheus:

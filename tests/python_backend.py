@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+FINAL = 1
+
 
 @dataclass
 class Tensor:
@@ -37,11 +39,24 @@ class Response:
         return list(tensor.values[0].tolist())
 
 
+@dataclass
+class Sender:
+    """Notes the one answer to a request."""
+
+    answer: Response | None = None
+
+    def send(self, response: Response, flags: int) -> None:
+        assert self.answer is None, "a second answer ends Triton"
+        assert flags == FINAL
+        self.answer = response
+
+
 def install_fake(monkeypatch: pytest.MonkeyPatch, tensor_of: Callable[[Any, str], Tensor | None]) -> None:
     """Let models import the fake module; ``tensor_of`` returns an input of a request by name, None if it lacks one."""
     module = ModuleType("triton_python_backend_utils")
     triton: Any = module
     triton.Tensor, triton.InferenceResponse, triton.TritonError = Tensor, Response, TritonError
+    triton.TRITONSERVER_RESPONSE_COMPLETE_FINAL = FINAL
     triton.get_input_tensor_by_name = tensor_of
     triton.triton_string_to_numpy = {"TYPE_FP32": np.float32}.__getitem__
     triton.Logger = type("Logger", (), {"log_error": staticmethod(lambda message: None)})

@@ -18,7 +18,7 @@ from client.bulk.operations import OPERATIONS, Operation
 from client.bulk.outputs import AudioFiles, Failures, JsonLines, LineFile, Output
 
 LINES, PARQUET = (".jsonl", ".ndjson"), ".parquet"
-EXTRA = "Parquet and --ray need more than the frontend: pip install 'quartet[bulk]'"
+EXTRA = "Parquet and --ray need more than the frontend: in a checkout, pip install '.[bulk]'"
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,10 @@
-"""Finds speech with Silero's voice detector (MIT), which ONNX Runtime runs.
+"""Finds speech with Silero's voice detector (MIT, of the package silero-vad 6.2.3), which ONNX Runtime runs.
 
 The detector has a state. Its variant for sequences processes many frames per run, in a quarter of the time. Almost
 constant audio is no speech and is skipped. The detector misses words of quiet speech, so quiet audio is made louder.
 """
 
 from functools import cache
-from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -33,11 +32,11 @@ Samples = NDArray[np.int16]
 @cache
 def load_detector() -> Any:
     """The detector of this worker process. Creating a session is too slow to do per file."""
-    path = metadata.distribution("silero-vad").locate_file("silero_vad/data/silero_vad_16k_sequence.onnx")
+    path = Path(__file__).with_name("silero_vad_16k_sequence.onnx")
     options = ort.SessionOptions()
     options.intra_op_num_threads = options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    return ort.InferenceSession(str(Path(str(path))), options, providers=["CPUExecutionProvider"])
+    return ort.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
 
 
 class Detector:

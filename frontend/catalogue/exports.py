@@ -13,13 +13,14 @@ class Export:
     """The ``way`` (precision) in which a model was exported, and why better ones were ``skipped``: ``int8: reason``.
 
     ``failed`` is the reason if no way worked. ``voices`` are those that the model speaks, each with name, language and
-    gender, if it speaks several. All are empty without a file.
+    gender, if it speaks several, and ``why`` is what was measured to choose the way. All are empty without a file.
     """
 
     way: str = ""
     skipped: tuple[str, ...] = ()
     failed: str = ""
     voices: tuple[Mapping[str, str], ...] = ()
+    why: str = ""
 
     @property
     def skipped_ways(self) -> tuple[str, ...]:
@@ -34,7 +35,7 @@ def read_export(repository: Path, model: str) -> Export:
     except (OSError, ValueError):
         return Export()
     texts = values.get("way", ""), tuple(values.get("skipped", ())), values.get("failed", "")
-    return Export(*texts, tuple(values.get("voices", ())))
+    return Export(*texts, tuple(values.get("voices", ())), values.get("why", ""))
 
 
 def is_exported(repository: Path, model: str) -> bool:

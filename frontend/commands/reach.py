@@ -13,10 +13,11 @@ from sqlalchemy import text
 
 from frontend.access.jwks import Jwks, is_address
 from frontend.config.pools import Place, PoolSetting
+from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from frontend.database.engine import DATABASE_FAILURES, open_engine, parse_url, reading
 from frontend.discovery.resolver import Resolver, Unresolved
-from frontend.errors import BadGateway
+from frontend.errors import AccountRefused, BadGateway
 from frontend.tritons.triton import Triton
 
 _SECONDS = 5.0  # timeout of a service
@@ -89,10 +90,12 @@ async def _tritons(settings: Settings, pool: PoolSetting, place: Place) -> str:
 
 
 async def _triton(settings: Settings, pool: PoolSetting, place: Place, address: str) -> int:
-    triton = Triton(str(replace(place, host=address)), pool.tls(place.host))
+    triton = Triton(str(replace(place, host=address)), pool.tls(place.host), settings.triton_secret)
     slots = pool.slots(settings.served.triton_models, 0)
     try:
         lacking = slots.keys() - await triton.ready_models(list(slots))
+    except AccountRefused:
+        raise _LackingError(f"reached; refuses this {PREFIX}TRITON_SECRET") from None
     except BadGateway:
         raise _LackingError("nobody answers") from None
     finally:

@@ -84,6 +84,9 @@ class Fields:
     triton: str = setting(
         "127.0.0.1:8001", "host:port of Triton's gRPC service; several separated by commas; host names are resolved"
     )
+    triton_secret: str = setting(
+        "", "secret that Triton was started with, which opens its model control; empty = it has none", secret=True
+    )
     resolve_seconds: float = setting(1.0, "time between two lookups of Triton addresses", ge=0.1, le=60)
     dns: str = setting("", "address:port of the DNS server; empty = /etc/resolv.conf")
     zone: str = setting("", "zone of this frontend; it prefers Tritons of the same zone")

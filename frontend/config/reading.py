@@ -38,12 +38,13 @@ def refusal(faults: Iterable[tuple[str, str]], sources: Mapping[str, str]) -> Se
 def read(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     """Values by setting, and the variable of each value that is not from the settings file.
 
-    Unknown variables keep their names. Raises ``SettingsError`` if a file cannot be read.
+    An empty variable counts as absent, because compose sets those that nobody has set. Unknown variables keep their
+    names. Raises ``SettingsError`` if a file cannot be read.
     """
     values = _content(environ)
     sources: dict[str, str] = {}
     for variable, text in environ.items():
-        if not variable.startswith(PREFIX) or _NO_SETTING.fullmatch(f"{variable}={text}"):
+        if not text or not variable.startswith(PREFIX) or _NO_SETTING.fullmatch(f"{variable}={text}"):
             continue
         name = _VARIABLES.get(variable, variable)
         if name in sources:

@@ -26,6 +26,8 @@ _SECRET_BYTES = 32  # at least
 _WEB = ("http://", "https://")
 _SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
 # Browsers send origins in lower case, and the port only if it is not the scheme's default.
+# What a header may carry.
+_HEADER = re.compile(r"[!-~]*")
 _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[0-9]+)?")
 # The longest time for the last charges and the end of reservations.
 _FLUSH_SECONDS = 15.0
@@ -84,6 +86,8 @@ class Settings(Fields):
         for name in ("jwt_secret", "admin_key"):
             if 0 < len(getattr(self, name).encode()) < _SECRET_BYTES:
                 yield name, f"must have at least {_SECRET_BYTES} bytes"
+        if not _HEADER.fullmatch(self.triton_secret):
+            yield "triton_secret", "must have only visible ASCII characters"
         for name, schemes in _SCHEMES.items():
             if (address := getattr(self, name)) and not address.startswith(schemes):
                 yield name, f"must begin with {' or '.join(schemes)}"

@@ -26,6 +26,7 @@ TIERS = ("bulk", "free", "pro", "company")
 USUAL_TIER = "free"
 # In the queue, 1 goes first.
 LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
+TIER_OF: Mapping[int, str] = {level: tier for tier, level in LEVELS.items()}
 # The largest limit that fits a database's integers.
 MOST_REQUESTS = 1_000_000_000
 _SENTENCES = {

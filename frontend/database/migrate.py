@@ -16,7 +16,7 @@ class MigrationError(RuntimeError):
 
 
 def newest() -> str:
-    """The revision of this version's tables, from the file names of the migrations: ``v0001_keys.py``."""
+    """The revision of this version's tables, from the file names of the migrations: ``v0007_tables.py``."""
     return max(path.name[1:5] for path in (_SCRIPTS / "versions").glob("v*.py"))
 
 
@@ -42,7 +42,7 @@ def _upgrade(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError:
-        raise MigrationError("the database belongs to a newer version of Quartet") from None
+        raise MigrationError("the database belongs to another version of Quartet") from None
 
 
 async def migrate(engine: AsyncEngine) -> None:

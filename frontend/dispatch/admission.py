@@ -12,7 +12,8 @@ from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 ONE_CALL = Work(1.0)
 # An execution longer than this (seconds) hides the gap before the next one.
 _LONG_SECONDS = 1.0
-# Length of the running mean of seconds, in calls. Smaller calls than this share of an execution are left out.
+# Length of the running mean of seconds, in calls. Where callers cut their work into executions, calls of less than this
+# share of one are left out.
 _MEAN_CALLS, _LEAST_SHARE = 5, 0.5
 # Length of the running mean of the cost, in calls.
 _USUAL_CALLS = 100
@@ -113,7 +114,7 @@ class ModelCalls:
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
         self._answers += 1
         self._usual += (call.cost - self._usual) / min(self._answers, _USUAL_CALLS)
-        if call.executions >= _LEAST_SHARE:
+        if call.executions >= _LEAST_SHARE or not self.batch.divisible:
             self._large_answers += 1
             smoothing = 1 / min(self._large_answers, _MEAN_CALLS)
             self._seconds += (now - call.sent - self._seconds) * smoothing

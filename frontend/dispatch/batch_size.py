@@ -76,6 +76,11 @@ class BatchSize:
         return self._sizes[self._current]
 
     @property
+    def divisible(self) -> bool:
+        """Whether callers cut the work into calls of one execution."""
+        return self._unit.divisible
+
+    @property
     def is_small(self) -> bool:
         """Whether an execution is one or two calls. Triton batches these if they are sent together."""
         return not self.gpu and self._current < 2

@@ -4,14 +4,23 @@ import asyncio
 import dataclasses
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 
 from frontend.dispatch.admission import ONE_CALL, Admission, ModelCalls
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
+from frontend.dispatch.local import LocalCalls
 from frontend.dispatch.queue import Bounds, ModelQueue, Sender
 from frontend.dispatch.scheduler import Rules
 from frontend.errors import Unreached
-from frontend.observe.metrics import BATCH_FILL, IN_FLIGHT_BOUND, MODEL_READY
+from frontend.observe.metrics import (
+    BATCH_FILL,
+    BATCH_WORK,
+    IN_FLIGHT_BOUND,
+    IN_FLIGHT_PER_TRITON,
+    MODEL_READY,
+    THROUGHPUT,
+)
 from frontend.peers.frontends import Frontends, Snapshot
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
@@ -50,7 +59,12 @@ class Dispatcher:
         """Register a model and its unit of work. A Triton gets calls after it passes the ``trial``."""
         calls = ModelCalls(model, self._rules, self._floors.get(model, {}), work)
         self._admission.models[model] = calls
-        self._queues[model] = ModelQueue(calls, self._sender, self._bounds)
+        enter, leave = partial(self._sender.enter, calls), partial(self._sender.leave, calls)
+        self._queues[model] = ModelQueue(calls, enter, leave, self._bounds)
+        # Read when they are scraped: every call changes them.
+        BATCH_WORK.labels(model).set_function(lambda: calls.batch.work)
+        THROUGHPUT.labels(model).set_function(lambda: calls.rate)
+        IN_FLIGHT_PER_TRITON.labels(model).set_function(lambda: calls.per_triton)
         if trial is not None:
             self._trials[model] = trial
 
@@ -80,13 +94,10 @@ class Dispatcher:
 
     def add_local_queue(self, name: str, slots: int) -> ModelQueue:
         """Add a queue for local workers with this number of ``slots``. One key gets at most half of them."""
-        admission = Admission(dataclasses.replace(self._rules, key_share=_KEY_SHARE))
-        calls = admission.models[name] = ModelCalls(name, admission.rules, {})
-        load = admission.triton(name, {name: slots}).models[name]
-        load.capacity, load.cap, load.takes_calls = Capacity(slots), slots, True
-        calls.configure()
+        calls = LocalCalls(name, dataclasses.replace(self._rules, key_share=_KEY_SHARE), slots)
         IN_FLIGHT_BOUND.labels(name, name).set(slots)
-        self._queues[name] = ModelQueue(calls, Sender(admission), self._bounds)
+        IN_FLIGHT_PER_TRITON.labels(name).set(slots)
+        self._queues[name] = ModelQueue(calls, calls.enter, calls.leave, self._bounds)
         return self._queues[name]
 
     async def close(self) -> None:

@@ -6,22 +6,15 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
-from frontend.config.tables import LEVELS
+from frontend.config.tables import TIER_OF
 from frontend.dispatch.admission import Admission, ModelCalls
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.fair_share import Call
-from frontend.dispatch.scheduler import PRIORITIES
+from frontend.dispatch.scheduler import PRIORITIES, Scheduler
 from frontend.errors import Busy
-from frontend.observe.metrics import (
-    BATCH_WORK,
-    IN_FLIGHT_PER_TRITON,
-    QUEUE_REFUSED,
-    QUEUE_SECONDS,
-    QUEUE_WAITING,
-    THROUGHPUT,
-)
+from frontend.observe.metrics import QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
 from frontend.observe.record import current
 from frontend.processes.background import cancel_all, forget_outcome
 from frontend.tritons.metrics import calls_in_flight
@@ -33,8 +26,9 @@ _REFUSALS = {
 }
 # The largest ``Retry-After``, in seconds.
 _LONGEST_RETRY = 300
-_TIERS = {level: tier for tier, level in LEVELS.items()}
 Answer = TypeVar("Answer")
+# Done when its call may be sent.
+Sent = asyncio.Future[None]
 
 
 @dataclass(frozen=True)
@@ -43,6 +37,19 @@ class Bounds:
 
     key: int = 256
     tier: int = 4096
+
+
+class Calls(Protocol):
+    """What a queue asks of its calls, as ``ModelCalls`` and ``LocalCalls`` answer."""
+
+    name: str
+    scheduler: Scheduler
+
+    @property
+    def is_open(self) -> bool: ...
+    def answered(self, call: Call, now: float) -> None: ...
+    def seconds_for(self, work: float, at_once: int) -> float: ...
+    def expected_wait(self, priority: int) -> float: ...
 
 
 class Sender:
@@ -54,7 +61,7 @@ class Sender:
         self._waiting: dict[Call, asyncio.Future[None]] = {}
         self._timer: asyncio.TimerHandle | None = None
 
-    def enter(self, model: ModelCalls, call: Call) -> "asyncio.Future[None]":
+    def enter(self, model: ModelCalls, call: Call) -> Sent:
         """Queue a call; the future is done when the call may be sent."""
         sent = self._waiting[call] = self._loop.create_future()
         model.scheduler.enter(call, call.arrived)
@@ -65,7 +72,7 @@ class Sender:
         """Remove a call that has ended or was abandoned, and send the calls that then fit."""
         self._waiting.pop(call, None)
         if call.backend:
-            calls_in_flight(call.backend, model.name, _TIERS[call.priority]).dec()
+            calls_in_flight(call.backend, model.name, TIER_OF[call.priority]).dec()
         model.leave(call, self._loop.time())
         self.send(model.neighbours)
 
@@ -73,7 +80,7 @@ class Sender:
         """Send the calls to ``models`` (default all) that may go now, and set a timer for the next change."""
         now, models = self._loop.time(), self.admission.models.values() if models is None else models
         for model, call in self.admission.grants(now, models):
-            calls_in_flight(call.backend, model.name, _TIERS[call.priority]).inc()
+            calls_in_flight(call.backend, model.name, TIER_OF[call.priority]).inc()
             if not (sent := self._waiting.pop(call)).done():
                 sent.set_result(None)
         when = self.admission.next_change(now, models)
@@ -90,18 +97,18 @@ class Sender:
 class ModelQueue:
     """The queue of one model, or of one kind of workers."""
 
-    def __init__(self, model: ModelCalls, sender: Sender, bounds: Bounds) -> None:
-        self.model, self._calls, self._sender, self._bounds = model.name, model, sender, bounds
+    def __init__(
+        self, calls: Calls, enter: Callable[[Call], Sent], leave: Callable[[Call], None], bounds: Bounds
+    ) -> None:
+        self.model, self._calls, self._bounds = calls.name, calls, bounds
+        self._enters, self._leaves = enter, leave
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[object]] = set()
         for reason in _REFUSALS:
             QUEUE_REFUSED.labels(self.model, reason)
         # Read when they are scraped: every call changes them.
         for level in range(1, PRIORITIES + 1):
-            QUEUE_WAITING.labels(self.model, _TIERS[level]).set_function(partial(model.scheduler.waiting, level))
-        BATCH_WORK.labels(self.model).set_function(lambda: model.batch.work)
-        THROUGHPUT.labels(self.model).set_function(lambda: model.rate)
-        IN_FLIGHT_PER_TRITON.labels(self.model).set_function(lambda: model.per_triton)
+            QUEUE_WAITING.labels(self.model, TIER_OF[level]).set_function(partial(calls.scheduler.waiting, level))
 
     async def close(self) -> None:
         """Cancel calls that still run after their callers were cancelled."""
@@ -186,27 +193,24 @@ class ModelQueue:
             yield
             self._calls.answered(call, self._loop.time())
         finally:
-            self._leave(call)
+            self._leaves(call)
 
     async def _enter(self, context: RequestContext, cost: float) -> Call:
         self._refuse(context)
         call = Call(context.key, context.priority, context.owner, self._loop.time(), cost, context.rank)
-        sent = self._sender.enter(self._calls, call)
+        sent = self._enters(call)
         try:
             with current().queue, current().tracer.span("queue"):
                 if not sent.done():
                     await self._until(sent, context)
         except BaseException:
             # A grant and a cancellation can meet in one iteration of the loop; the scheduler knows the first.
-            self._leave(call)
+            self._leaves(call)
             raise
-        QUEUE_SECONDS.labels(self.model, _TIERS[context.priority]).observe(call.sent - call.arrived)
+        QUEUE_SECONDS.labels(self.model, TIER_OF[context.priority]).observe(call.sent - call.arrived)
         return call
 
-    def _leave(self, call: Call) -> None:
-        self._sender.leave(self._calls, call)
-
-    async def _until(self, sent: "asyncio.Future[None]", context: RequestContext) -> None:
+    async def _until(self, sent: Sent, context: RequestContext) -> None:
         try:
             async with asyncio.timeout_at(context.deadline):
                 await sent

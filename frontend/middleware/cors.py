@@ -8,7 +8,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.app_keys import SETTINGS
 from frontend.http.origins import allowed, is_open, readable
-from frontend.middleware.request_id import HEADERS
+from frontend.middleware.headers import HEADERS
 
 # Seconds for which a browser caches a preflight answer.
 _KEPT_SECONDS = 600

@@ -5,7 +5,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.app_keys import CALLER, LIMITER
 from frontend.catalogue.endpoints import LIMIT_OF_PATH
-from frontend.middleware.request_id import HEADERS
+from frontend.middleware.headers import HEADERS
 
 
 @web.middleware

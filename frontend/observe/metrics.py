@@ -76,7 +76,7 @@ QUEUE_REFUSED = _queues.counter(
 BATCH_WORK = _queues.gauge(
     "quartet_batch_work",
     "Target work of one execution: the smallest with 95 % of the best throughput.",
-    "tokens, seconds of audio, phonemes or calls",
+    "tokens, seconds encoded, phonemes or calls",
     "model",
     workers="livemax",
 )
@@ -90,7 +90,7 @@ BATCH_FILL = _queues.histogram(
 THROUGHPUT = _queues.gauge(
     "quartet_throughput",
     "Work per second of this frontend while calls wait, as last measured.",
-    "tokens, seconds of audio, phonemes or calls per second",
+    "tokens, seconds encoded, phonemes or calls per second",
     "model",
 )
 

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
-from frontend.errors import ApiError, BadAnswer, BadGateway, BrokenModel, Unloaded, Unreached
+from frontend.errors import AccountRefused, ApiError, BadAnswer, BadGateway, BrokenModel, Unloaded, Unreached
 from frontend.observe.logs import log
 from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
@@ -142,8 +142,10 @@ class Backend:
         except Unreached:
             self._metrics.set_up(False)
             self._take_out()
-        except (BadGateway, TimeoutError):
+        except (BadGateway, TimeoutError) as error:
             self._metrics.set_up(False)
+            if isinstance(error, AccountRefused) and not self._misses:
+                log.error("Triton refuses QUARTET_TRITON_SECRET", extra={"fields": {"backend": self.name}})
             self._misses += 1
             if self._misses >= _MOST_MISSES:
                 self._take_out()

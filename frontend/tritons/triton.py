@@ -13,7 +13,7 @@ from tritonclient.grpc.model_config_pb2 import DataType, ModelInstanceGroup
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
 
 from frontend.config.pools import Tls
-from frontend.errors import BadAnswer, BadGateway, BrokenModel, Internal, Late, Unloaded, Unreached
+from frontend.errors import AccountRefused, BadAnswer, BadGateway, BrokenModel, Internal, Late, Unloaded, Unreached
 from frontend.observe.logs import NO_REQUEST, log, request_id
 from frontend.observe.record import current
 from frontend.processes.turnstile import Turnstile
@@ -39,6 +39,9 @@ _NEVER_ARRIVED = ("failed to connect", "is stopping", "is shutting down")
 _UNLOADED = "has no available versions"
 _SERVER_AWAY = (str(grpc.StatusCode.UNAVAILABLE), str(grpc.StatusCode.DEADLINE_EXCEEDED))
 _DEAD_PROCESS = "is not healthy"
+# The header that opens model control, as triton.args names it, and what a Triton says without it.
+_SECRET = "triton-grpc-protocol-quartet"
+_CLOSED = "is restricted"
 # The timeout of a probe.
 _PROBE_SECONDS = 0.5
 # The timeout of management calls. Triton takes a second to report a dead process.
@@ -57,10 +60,11 @@ _Answer = TypeVar("_Answer")
 class Triton:
     """One Triton server at one address, over one connection. Make it inside the event loop that uses it.
 
-    With ``tls``, the certificate must have the name ``tls.name``. Raises ``OSError`` if a TLS file cannot be read.
+    With ``tls``, the certificate must have the name ``tls.name``. ``secret`` opens model control. Raises ``OSError`` if
+    a TLS file cannot be read.
     """
 
-    def __init__(self, address: str, tls: Tls | None = None) -> None:
+    def __init__(self, address: str, tls: Tls | None = None, secret: str = "") -> None:
         options: list[tuple[str, Any]] = [*_CHANNEL]
         credentials = None
         if tls is not None:
@@ -75,6 +79,7 @@ class Triton:
             else grpc.aio.insecure_channel(address, options)
         )
         self._index = service_pb2_grpc.GRPCInferenceServiceStub(self._channel).RepositoryIndex
+        self._control = {_SECRET: secret} if secret else {}
         self._large = Turnstile(_LARGE_AT_ONCE)
         # By Python model: the number of its processes, and inputs without elements.
         self._processes: dict[str, tuple[int, list[grpc_client.InferInput]]] = {}
@@ -111,9 +116,17 @@ class Triton:
         return checked(model, {name: result.as_numpy(name) for name in outputs})
 
     async def ready_models(self, models: Sequence[str]) -> set[str]:
-        """The ``models`` that are ready. Raises ``Unreached`` if no server listens, ``BadGateway`` if it is late."""
+        """The ``models`` that are ready.
+
+        Raises ``Unreached`` if no server listens, ``AccountRefused`` if it refuses the secret, ``BadGateway`` if it is
+        late.
+        """
         try:
-            index = await self._index(service_pb2.RepositoryIndexRequest(ready=True), timeout=_PROBE_SECONDS)
+            index = await self._index(
+                service_pb2.RepositoryIndexRequest(ready=True),
+                timeout=_PROBE_SECONDS,
+                metadata=tuple(self._control.items()),
+            )
         except grpc.aio.AioRpcError as error:
             raise _away(error.details()) from None
         return {entry.name for entry in index.models if entry.state == "READY"} & set(models)
@@ -139,7 +152,9 @@ class Triton:
 
         Models that are unloaded, loading or unloading are left out.
         """
-        index = await _answered(self._client.get_model_repository_index(client_timeout=_MANAGEMENT_SECONDS))
+        index = await _answered(
+            self._client.get_model_repository_index(self._control, client_timeout=_MANAGEMENT_SECONDS)
+        )
         known = [entry for entry in index.models if entry.name in models]
         loaded = {entry.name for entry in known if entry.state == "READY"}
         failed = {
@@ -169,8 +184,8 @@ class Triton:
 
     async def reload(self, model: str) -> None:
         """Unload a model and load it again, which restarts its processes."""
-        await _answered(self._client.unload_model(model, client_timeout=_RELOAD_SECONDS))
-        await _answered(self._client.load_model(model, client_timeout=_RELOAD_SECONDS))
+        await _answered(self._client.unload_model(model, self._control, client_timeout=_RELOAD_SECONDS))
+        await _answered(self._client.load_model(model, self._control, client_timeout=_RELOAD_SECONDS))
 
 
 def _tensor(name: str, array: NDArray[Any]) -> grpc_client.InferInput:
@@ -195,6 +210,8 @@ async def _answered(call: Awaitable[_Answer]) -> _Answer:
 
 
 def _away(details: str | None) -> BadGateway:
+    if _CLOSED in (details or ""):
+        return AccountRefused(_UNREACHABLE)
     arrived = not any(words in (details or "") for words in _NEVER_ARRIVED)
     return BadGateway(_UNREACHABLE) if arrived else Unreached(_UNREACHABLE)
 

@@ -36,8 +36,8 @@ class ModelFit:
     """An execution of a model alone on the machine takes ``line``, with ``cores`` processors busy on average.
 
     ``unit`` counts its work; ``max_batch``, ``delay`` (seconds) and ``instances`` are Triton's settings; ``stops``
-    is whether it stops when its callers disconnect. Whisper's windows have ``window_seconds``, and shorter ones take as
-    long.
+    is whether it stops when its callers disconnect. Whisper's windows have ``window_seconds``; shorter ones take
+    less, and count as whole.
     """
 
     unit: str

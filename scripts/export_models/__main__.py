@@ -27,7 +27,7 @@ from pathlib import Path
 from types import FrameType
 
 from scripts.export_models import plan, runner, space, stamp
-from scripts.export_models.checkpoints import SourceError, in_words
+from scripts.export_models.checkpoints import SourceError, full_disk_in_words, in_words
 from scripts.export_models.options import parse
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.stamp import Digests, Stamp
@@ -41,7 +41,8 @@ def main(arguments: list[str]) -> int:
     try:
         options = parse(arguments)
         plan.check_catalogue()
-        return _export(options, arguments)
+        with full_disk_in_words():
+            return _export(options, arguments)
     except SourceError as error:
         print(f"export stopped: {error}", file=sys.stderr)
         return plan.NONE_LEFT
@@ -152,12 +153,15 @@ def _run(options: argparse.Namespace, arguments: Sequence[str], todo: Mapping[st
     with closing(ProgressBar(sys.stderr, "exporting", len(todo))) as bar:
         for model, wanted in todo.items():
             stamp.remove(options.repository, model)
+            _part_from_links(options.repository / model)
             made = _linked(options.repository, model, wanted, found)
             made = made or runner.run(model, wanted, options, arguments, partial(bar.show, len(found)))
             stamp.write(options.repository, model, made)
             found[model] = made
             if made.failed:
                 bar.say(f"{model} could not be exported: {made.failed} (more in {log})")
+            if made.why:
+                bar.say(f"{model} is exported in {made.way}: {made.why}")
             for line in _remarks(model, made):
                 bar.say(line)
             bar.show(len(found))
@@ -166,6 +170,17 @@ def _run(options: argparse.Namespace, arguments: Sequence[str], todo: Mapping[st
     free = in_words(shutil.disk_usage(options.repository).free)
     print(f"{len(found) - failed} models in {seconds:.0f} s, {free} free on the disk; {log} has what was compared")
     return failed
+
+
+def _part_from_links(folder: Path) -> None:
+    """Take out the files that are another export's too, because what exports may write into a file that is there."""
+    for path in folder.rglob("*"):
+        if path.is_symlink() or not path.is_file() or path.stat().st_nlink == 1:
+            continue
+        content = path.read_bytes() if path.suffix in (".py", ".pbtxt") else None
+        path.unlink()
+        if content is not None:
+            path.write_bytes(content)
 
 
 def _linked(repository: Path, model: str, wanted: Stamp, found: Mapping[str, Stamp]) -> Stamp | None:

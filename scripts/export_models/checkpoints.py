@@ -1,13 +1,33 @@
 """The pinned checkpoints of the models, and the checks of their files that read no weights."""
 
+import errno
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
 
 class SourceError(Exception):
     """A checkpoint is unavailable or wrong; the message is one sentence."""
+
+
+class DiskFullError(SourceError):
+    """There is no room left, or no quota."""
+
+
+@contextmanager
+def full_disk_in_words() -> Iterator[None]:
+    """Make a ``DiskFullError`` of an error of the system that means it."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+            raise
+        place = f" of {error.filename}" if error.filename else ""
+        raise DiskFullError(f"the disk{place} is full: make room and start again; what is finished stays") from error
 
 
 HUB_ADDRESS = "https://huggingface.co"
@@ -113,6 +133,13 @@ KOKORO_82M = Checkpoint(
 
 # The folder of added voices, which has its own files.
 ADDED_VOICES = Checkpoint("added voices", "", "", 0, (), "voices")
+
+
+@cache
+def hub_hashes() -> dict[str, str]:
+    """The SHA-256 of each file of the hub that an export reads, by ``repository/file``, at the pinned commits."""
+    lines = Path(__file__).with_name("hub.sha256").read_text(encoding="utf-8").splitlines()
+    return {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
 
 
 def in_words(size: float) -> str:

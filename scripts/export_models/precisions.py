@@ -1,11 +1,14 @@
 """The precisions that this processor is fast in, and those in which a text model is tried."""
 
+from collections.abc import Mapping
 from pathlib import Path
 
 # Flags of instructions that multiply uint8 by int8 without saturating 16-bit sums: VNNI on x86-64, dot products on Arm.
 FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
-# Without AMX, a processor is slower in bfloat16 than in fp32.
-_FAST_BF16 = {"amx_bf16"}
+# Flags of instructions that multiply bfloat16, on x86-64 and Arm. Without, it is slower than fp32.
+_FAST_BF16 = {"amx_bf16", "avx512_bf16", "bf16"}
+# How many times as fast int8 must be as the best of the others, which are more exact.
+_WORTH_INT8 = 1.2
 _CPUINFO = Path("/proc/cpuinfo")
 
 
@@ -15,18 +18,25 @@ def int8_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
 
 
 def bf16_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
-    """Whether this processor is faster in bfloat16 than in float32."""
+    """Whether this processor has instructions for bfloat16."""
     return _has(_FAST_BF16, cpuinfo)
 
 
 def text_precisions(wanted: str) -> list[str]:
-    """The precisions in which a text model is tried, in order; ``auto`` keeps those that are fast on this processor."""
+    """The precisions in which a text model is tried, in order; for ``auto``, those to measure on this processor."""
     if wanted == "fp16":
         return ["fp16"]
     order = ["int8", "bf16", "fp32"]
     if wanted == "auto":
         return [each for each in order if {"int8": int8_is_fast(), "bf16": bf16_is_fast()}.get(each, True)]
     return order[order.index(wanted) :]
+
+
+def by_speed(seconds: Mapping[str, float]) -> list[str]:
+    """The measured precisions that are worth what they lose, best first: int8 if it is much faster, bf16, fp32."""
+    exact = [each for each in ("bf16", "fp32") if seconds.get(each, float("inf")) <= seconds["fp32"]]
+    worth_it = seconds.get("int8", float("inf")) * _WORTH_INT8 <= seconds[exact[0]]
+    return ["int8", *exact] if worth_it else exact
 
 
 def _has(flags: set[str], cpuinfo: Path) -> bool:

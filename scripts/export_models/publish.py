@@ -8,25 +8,33 @@
 Triton and the frontends read through the link. Each of them sees one whole export, also while the next one is written.
 The folder is named by a digest of its code, configurations and stamps, so an export that changes nothing is not another
 one. The export before stays, so going back only moves the link.
+
+Where QUARTET_TRITON_SECRET_FILE names a file that is missing, a secret is written there for Triton and the frontends.
 """
 
 import argparse
+import fcntl
 import filecmp
 import hashlib
 import os
+import secrets
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from scripts.export_models import stamp
-from scripts.export_models.plan import ALL_MODELS, SOME_FAILED
+from scripts.export_models import space, stamp
+from scripts.export_models.checkpoints import SourceError, bytes_in, full_disk_in_words
+from scripts.export_models.plan import ALL_MODELS, NONE_LEFT, SOME_FAILED
 from scripts.run.model_configs import with_tensors
 
 # Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
 _IDENTIFYING = (".py", ".pbtxt", "exported.json")
 _KEPT_EXPORTS = 2
+# Bytes of a file from which two exports share it. Smaller ones may be written in place.
+_SHARED = 1_000_000
 
 
 class Exports:
@@ -42,17 +50,17 @@ class Exports:
         return sorted(self._all.glob("*"), key=lambda export: export.stat().st_mtime_ns, reverse=True)
 
     def begin(self, code: Path) -> Path:
-        """The folder to export into: what is left of an interrupted export, or a copy of the newest one.
+        """The folder to export into: what is left of an interrupted export, or the newest one's files.
 
-        Models that did not change need no new export then. ``code`` is the model repository without weights.
+        Models that did not change need no new export then, and their files no more room: both have hard links to them,
+        where the file system has such links. ``code`` is the model repository without weights.
         """
         if not self._building.exists():
             copying = self._building.with_suffix(".copying")
             shutil.rmtree(copying, ignore_errors=True)
+            copying.mkdir(parents=True)
             if before := self.newest_first():
-                shutil.copytree(before[0], copying, symlinks=True)
-            else:
-                copying.mkdir(parents=True)
+                _take_over(before[0], copying)
             copying.rename(self._building)
         replace_code(code, self._building)
         return self._building
@@ -83,6 +91,29 @@ class Exports:
                 other.unlink()
 
 
+def _take_over(export: Path, folder: Path) -> None:
+    """Put the files of an export into an empty folder: large ones as hard links, or as copies where there are none.
+
+    Raises ``SourceError`` if the disk has no room for copies.
+    """
+    try:
+        shutil.copytree(export, folder, symlinks=True, copy_function=_link_large, dirs_exist_ok=True)
+    except shutil.Error:
+        shutil.rmtree(folder)
+        space.check([space.Need(folder.parent, bytes_in(export), "a copy of the export before")])
+        try:
+            shutil.copytree(export, folder, symlinks=True)
+        except shutil.Error as error:
+            raise SourceError(f"{export} cannot be copied: {error.args[0][0][2]}") from error
+
+
+def _link_large(source: str, target: str) -> None:
+    if os.stat(source).st_size >= _SHARED:
+        os.link(source, target)
+    else:
+        shutil.copy2(source, target)
+
+
 def has_code(code: Path, repository: Path) -> bool:
     """Whether all files of ``code`` are in the repository, apart from tensors that an export writes."""
     return all(_is_in(repository, path, code) for path in _files_of_code(code))
@@ -111,12 +142,14 @@ def replace_code(code: Path, repository: Path) -> None:
             shutil.rmtree(model)
     for path in _files_of_code(code):
         target = repository / path
-        if target.exists() and _is_generated(path):
-            target.write_text(_generated(code, path, target), encoding="utf-8")
-            continue
+        generated = _generated(code, path, target) if target.exists() and _is_generated(path) else None
         target.parent.mkdir(parents=True, exist_ok=True)
+        # The export before may have the same file.
         target.unlink(missing_ok=True)
-        shutil.copy(code / path, target, follow_symlinks=False)
+        if generated is None:
+            shutil.copy(code / path, target, follow_symlinks=False)
+        else:
+            target.write_text(generated, encoding="utf-8")
 
 
 def _is_generated(path: Path) -> bool:
@@ -141,6 +174,29 @@ def _digest(repository: Path) -> str:
     return digest.hexdigest()[:12]
 
 
+def make_secret(path: Path) -> None:
+    """Write a random secret, unless there is one. Its readers are other users, in containers with the same volume."""
+    if not path.exists():
+        new = path.with_suffix(".new")
+        new.write_text(secrets.token_hex(16), encoding="utf-8")
+        new.chmod(0o444)
+        new.replace(path)
+
+
+@contextmanager
+def alone(models: Path) -> Iterator[None]:
+    """Wait until no other export writes into the folder, where its file system has locks."""
+    models.mkdir(parents=True, exist_ok=True)
+    with (models / ".lock").open("w") as file:
+        with suppress(OSError):
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                print(f"another export writes into {models}; this one begins when that has ended", flush=True)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description="Export the models and select the export.", allow_abbrev=False)
     parser.add_argument("--name", default="current", help="the link to the export")
@@ -148,6 +204,18 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--code", type=Path, default=Path("model_repository"), help="code and configurations")
     parser.add_argument("--strict", action="store_true")
     options, rest = parser.parse_known_args(arguments)
+    try:
+        with full_disk_in_words(), alone(options.models):
+            return _published(options, rest)
+    except SourceError as error:
+        print(f"export stopped: {error}", file=sys.stderr)
+        return NONE_LEFT
+
+
+def _published(options: argparse.Namespace, rest: Sequence[str]) -> int:
+    """Export if something has changed, and select the export; return the exit status."""
+    if secret := os.environ.get("QUARTET_TRITON_SECRET_FILE"):
+        make_secret(Path(secret))
     export = [sys.executable, "-m", "scripts.export_models", *rest, *["--strict"] * options.strict]
     exports = Exports(options.models, options.name)
     for found in exports.newest_first():

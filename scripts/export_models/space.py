@@ -1,7 +1,6 @@
-"""The disk space that an export needs: for downloads, exports and scratch files."""
+"""The disk space that an export needs: for downloads and exports."""
 
 import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,8 +23,6 @@ WORK = Path("build/export")
 LOG = "export.log"
 # Written bytes per byte of a checkpoint's weights, with what OpenVINO compiles; all real models wrote 11.3 GB for 9.6.
 _WRITTEN = {"text": 1.0, "whisper": 1.5, "voices": 1.0, "kokoro": 4.6}
-# Scratch bytes per byte of weights: a Whisper's decoder in float32 while it is converted.
-_SCRATCH = {"text": 0.0, "whisper": 1.2, "voices": 0.0, "kokoro": 0.0}
 
 
 @dataclass(frozen=True)
@@ -58,13 +55,10 @@ def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, 
 
 def needs(name: str, sizes: Mapping[Checkpoint, int], work: Path, repository: Path) -> list[Need]:
     """What an export of checkpoints of these ``sizes`` will write, and where."""
-    written, scratch = (
-        sum(size * factors[checkpoint.kind] for checkpoint, size in sizes.items()) for factors in (_WRITTEN, _SCRATCH)
-    )
+    written = sum(size * _WRITTEN[checkpoint.kind] for checkpoint, size in sizes.items())
     found = [
         Need(work, _downloads(name, sizes, work), "downloads, unpacked" if name == "demo" else "downloads"),
         Need(repository, written, "exports"),
-        Need(Path(tempfile.gettempdir()), scratch, "scratch"),
     ]
     return [need for need in found if need.size]
 

@@ -27,10 +27,10 @@ ADDED = "voices"
 class Stamp:
     """An export of a ``checkpoint`` by a ``version`` of the export; ``precision`` has the precisions to try.
 
-    ``source`` is demo, hub or folder, or voices for an added voice. ``way`` is how it was exported, ``skipped`` has
-    the ways that failed with the reasons, ``not_checked`` the checks that were not made. If no way worked, ``failed``
-    has the reason. ``voices`` are those that the model speaks, if it speaks several; ``without`` has the reason for
-    each other one.
+    ``source`` is demo, hub or folder, or voices for an added voice. ``way`` is how it was exported, ``why`` what was
+    measured to choose it, ``skipped`` has the ways that failed with the reasons, ``not_checked`` the checks that were
+    not made. If no way worked, ``failed`` has the reason. ``voices`` are those that the model speaks, if it speaks
+    several; ``without`` has the reason for each other one.
     """
 
     checkpoint: str = ""
@@ -43,6 +43,7 @@ class Stamp:
     failed: str = ""
     voices: list[dict[str, str]] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
+    why: str = ""
 
     def of_the_same(self, other: "Stamp") -> bool:
         """Whether both have the same checkpoint, precision and version."""
@@ -79,8 +80,9 @@ def wanted(
     checkpoint = plan.checkpoint_of(model)
     if checkpoint is KOKORO_82M:
         return Stamp(_kokoro(speakers, digests), "", plan.version_of(model), voices=_voices(speakers))
-    # For auto, the choice for this processor counts.
-    precisions = {"text": " ".join(text_precisions(precision)), "whisper": precision, "voices": ""}[checkpoint.kind]
+    # For auto, what this processor can counts: what it is fast in is measured when the model is exported.
+    text = " ".join([*["auto"] * (precision == "auto"), *text_precisions(precision)])
+    precisions = {"text": text, "whisper": precision, "voices": ""}[checkpoint.kind]
     name = ADDED if checkpoint is ADDED_VOICES else name
     return Stamp(_checkpoint(model, source, name, digests), precisions, plan.version_of(model), name)
 

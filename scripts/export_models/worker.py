@@ -65,7 +65,7 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
         return whisper.ways(model, folder, target / "1", options.precision, progress)
     from scripts.export_models.text import export as text
 
-    return text.ways(model, folder, target / "1", options.precision, progress)
+    return text.ways(model, folder, target / "1", options.precision, progress, options.work)
 
 
 def main(arguments: list[str]) -> None:
@@ -86,7 +86,8 @@ def main(arguments: list[str]) -> None:
     else:
         print(table(exported.checks), f"{model} is exported in {exported.way}", *exported.skipped, sep="\n")
         not_checked = [check.what for check in exported.checks if check.difference is None]
-        made = replace(stamped, way=exported.way, skipped=exported.skipped, not_checked=not_checked)
+        chosen = replace(stamped, way=exported.way, why=exported.why, skipped=exported.skipped)
+        made = replace(chosen, not_checked=not_checked)
         if without := getattr(options, "without", {}):
             made = stamp.without(made, without)
     stamp.write(options.repository, model, made)

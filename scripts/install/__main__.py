@@ -1,4 +1,4 @@
-"""Install one part of the checkout's requirements, with uv, or with pip if uv cannot do it.
+"""Install one part of the checkout's requirements, with uv, or with pip if uv cannot do it. All hashes are checked.
 
     python -m scripts.install product
 
@@ -14,13 +14,12 @@ if __name__ == "__main__":
 import argparse
 import fcntl
 import os
-import subprocess
 import sys
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from scripts.install.pip_settings import uv_environment
+from scripts.install.lock import TORCH_CPU, TORCH_CUDA
+from scripts.install.pip_settings import this_machines
 from scripts.install.quiet import StepFailedError, Steps
 from scripts.local_triton.child import die_with_parent
 
@@ -33,32 +32,35 @@ _PEERS = "peers-"
 
 @dataclass(frozen=True)
 class Part:
-    """Files of requirements, those (``alone``) whose dependencies are left out, and the virtual environment."""
+    """Files of requirements and the virtual environment. ``locked`` ones list all packages, with hashes."""
 
     title: str
-    files: tuple[str, ...] = ()
-    alone: tuple[str, ...] = ()
+    files: tuple[str, ...]
     folder: Path = _VENV
+    locked: bool = True
+    torch: bool = False
 
 
 PARTS = {
     "product": Part(
         "packages",
-        ("frontend/requirements.txt", "scripts/export_models/requirements.txt"),
         (
-            "frontend/requirements-nodeps.txt",
-            "model_repository/requirements-nodeps.txt",
+            "frontend/requirements.txt",
+            "model_repository/requirements.txt",
+            "scripts/export_models/requirements.txt",
             "scripts/local_triton/requirements.txt",
         ),
+        torch=True,
     ),
-    "tests": Part("what tests need", ("tests/requirements.txt",), ("tests/requirements-nodeps.txt",)),
+    "tests": Part("what tests need", ("tests/requirements.txt",)),
     "lab": Part("what the lab needs", ("lab/requirements.txt",)),
-    "clients": Part("clients to test with", alone=("tests/clients/requirements.txt",), folder=_VENV / "clients"),
+    "clients": Part("clients to test with", ("tests/clients/requirements.txt",), _VENV / "clients"),
     **{
         f"{_PEERS}{kind}": Part(
             f"peers to compare with ({kind})",
             (f"lab/peers/requirements-{kind}.txt",),
-            folder=_VENV / f"{_PEERS}{kind}",
+            _VENV / f"{_PEERS}{kind}",
+            locked=False,
         )
         for kind in ("text", "audio", "engines")
     },
@@ -66,6 +68,7 @@ PARTS = {
 
 
 _SIZES = {"base": "the installer", "product": "the product: 2.0 GB, 1 to 5 minutes"}
+_EXACTLY = ("--no-deps", "--require-hashes")
 
 
 class Installer:
@@ -79,8 +82,10 @@ class Installer:
         # venv installs pip last: without it, the environment is incomplete.
         if not (_VENV / "bin" / "pip").exists():
             self._steps.run(f"virtual environment {_VENV}", [sys.executable, "-m", "venv", str(_VENV)])
-        pip = [str(_PYTHON), "-m", "pip", "install", "-r", "scripts/install/requirements.txt"]
-        self._steps.tried("uv, which installs the rest", pip)
+        pip = [str(_PYTHON), "-m", "pip", "install", *_EXACTLY, "-r", "scripts/install/requirements.txt"]
+        title = "uv, which installs the rest"
+        if not self._steps.tried(title, pip):
+            self._steps.check_reached(title)
 
     def part(self, part: Part) -> None:
         """Install all files of a part."""
@@ -88,16 +93,19 @@ class Installer:
             # The pip of the first environment serves this one too, which saves seconds.
             venv = [sys.executable, "-m", "venv", "--without-pip", str(part.folder)]
             self._steps.run(f"virtual environment {part.folder}", venv)
-        if part.files:
-            torch = next(filter(None, (_torch(Path(file)) for file in part.files)), "")
-            self._fill(part.title, part.folder, *(word for file in part.files for word in ("-r", file)), torch=torch)
-        if part.alone:
-            title = f"{part.title}, without their dependencies" if part.files else part.title
-            self._fill(title, part.folder, "--no-deps", *(word for file in part.alone for word in ("-r", file)))
+        if part.torch and not self._without_cuda(part.folder, *_EXACTLY, "-r", str(TORCH_CPU)):
+            self._fill("PyTorch with CUDA", part.folder, *_EXACTLY, "-r", str(TORCH_CUDA))
+        if not part.locked:
+            for torch in filter(None, (_torch(Path(file)) for file in part.files)):
+                self._without_cuda(part.folder, f"{torch}+cpu")
+        files = [word for file in part.files for word in ("-r", file)]
+        self._fill(part.title, part.folder, *(_EXACTLY if part.locked else ()), *files)
 
     def command(self) -> None:
         """Install the ``quartet`` command, which runs the code of this checkout."""
-        self._fill("the quartet command", _VENV, "--no-deps", "-e", ".")
+        # What builds it came with uv.
+        built = ["--no-build-isolation"] if _UV.exists() else []
+        self._fill("the quartet command", _VENV, "--no-deps", *built, "-e", ".")
 
     def node(self) -> None:
         """Install the client for Node that tests use."""
@@ -110,49 +118,40 @@ class Installer:
         npm = ["npm", "install", "--prefix", str(node), "--no-package-lock", "--no-audit", "--no-fund"]
         self._steps.run("the client for Node", npm, {"PATH": path})
 
-    def _fill(self, title: str, folder: Path, *wanted: str, torch: str = "") -> None:
-        python = str(folder / "bin" / "python")
-        variables = self._uv_variables()
-        if variables is not None:
-            uv, environment = [str(_UV), "pip", "install", "--python", python], {**variables, **os.environ}
-            asked = self._without_cuda(torch, uv, environment, [f"{torch}+cpu"], ["--torch-backend", "cpu"])
-            if self._steps.tried(title, [*uv, *asked, *wanted], environment):
-                return
-        pip = [str(_PYTHON), "-m", "pip", "--python", python, "install"]
-        asked = self._without_cuda(torch, pip, {}, [f"{torch}+cpu"])
-        self._steps.run(f"{title}, by pip", [*pip, *asked, *wanted])
-
-    def _without_cuda(
-        self, torch: str, install: list[str], environment: Mapping[str, str], *ways: list[str]
-    ) -> list[str]:
-        """The first of ``ways`` to a PyTorch without CUDA: from this machine's indexes, or by uv from PyTorch's own.
+    def _without_cuda(self, folder: Path, *wanted: str) -> bool:
+        """Install a PyTorch without CUDA: from this machine's indexes, or by uv from PyTorch's own.
 
         PyPI has none for Linux on x86.
         """
-        for way in ways if torch else ():
-            dry = [*install, "--dry-run", "--no-deps", *way, torch]
-            if self._steps.tried(f"{torch} without CUDA ({' '.join(way)})", dry, environment):
-                return way
-        if torch:
-            print(f"  no {torch} without CUDA is available here: it comes with CUDA's libraries, 4 GB", flush=True)
-        return []
+        if self._by_uv("PyTorch without CUDA", folder, *wanted):
+            return True
+        if self._by_uv("PyTorch without CUDA, from PyTorch's own index", folder, "--torch-backend", "cpu", *wanted):
+            return True
+        if self._steps.tried("PyTorch without CUDA, by pip", [*_pip(folder), *wanted]):
+            return True
+        print("  no PyTorch without CUDA is available here: it comes with CUDA's libraries, 4 GB", flush=True)
+        return False
 
-    def _uv_variables(self) -> Mapping[str, str] | None:
-        if not _UV.exists():
-            return None
-        listed = [str(_PYTHON), "-m", "pip", "config", "list"]
-        done = subprocess.run(listed, capture_output=True, text=True, check=False)
-        return uv_environment(done.stdout) if done.returncode == 0 else None
+    def _fill(self, title: str, folder: Path, *wanted: str) -> None:
+        if not self._by_uv(title, folder, *wanted):
+            self._steps.run(f"{title}, by pip", [*_pip(folder), *wanted])
+
+    def _by_uv(self, title: str, folder: Path, *wanted: str) -> bool:
+        variables = this_machines(_PYTHON) if _UV.exists() else None
+        if variables is None:
+            return False
+        uv = [str(_UV), "pip", "install", "--python", str(folder / "bin" / "python")]
+        return self._steps.tried(title, [*uv, *wanted], {**variables, **os.environ})
+
+
+def _pip(folder: Path) -> list[str]:
+    return [str(_PYTHON), "-m", "pip", "--python", str(folder / "bin" / "python"), "install"]
 
 
 def _torch(file: Path) -> str:
-    """The line about PyTorch in a file of requirements or in one that it includes, or empty."""
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if line.startswith("torch=="):
-            return line
-        if line.startswith("-r ") and (found := _torch(file.parent / line.removeprefix("-r "))):
-            return found
-    return ""
+    """The line about PyTorch in a file of requirements, or empty."""
+    lines = file.read_text(encoding="utf-8").splitlines()
+    return next((line for line in lines if line.startswith("torch==")), "")
 
 
 def _install(name: str) -> None:

@@ -1,7 +1,9 @@
 """This machine's settings of pip as variables for uv, which reads neither pip's files nor its variables."""
 
 import ast
+import subprocess
 from collections.abc import Mapping
+from pathlib import Path
 
 # Settings of pip that do not change what is installed.
 _IGNORED = {"config-file", "disable-pip-version-check", "quiet", "verbose", "no-cache-dir", "cache-dir", "progress-bar"}
@@ -47,3 +49,10 @@ def uv_environment(listed: str) -> Mapping[str, str] | None:
             variable, separator = _VARIABLES[name]
             found[variable] = separator.join(value.split())
     return found
+
+
+def this_machines(python: Path) -> Mapping[str, str] | None:
+    """The variables for uv that this machine's pip, that of ``python``, has as settings; None as above."""
+    listed = [str(python), "-m", "pip", "config", "list"]
+    done = subprocess.run(listed, capture_output=True, text=True, check=False)
+    return uv_environment(done.stdout) if done.returncode == 0 else None

@@ -4,11 +4,14 @@ import platform
 import re
 import socket
 import sysconfig
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 
 _LEAST_GLIBC = (2, 35)
+# The state of a listening socket in the kernel's table.
+_LISTENS = "0A"
 # Characters that a path may not have: those special to a shell, the colon, and all beyond ASCII.
 _FORBIDDEN = re.compile(r"[^\w/.+=,@%-]", re.ASCII)
 
@@ -101,7 +104,25 @@ def check_port(port: int) -> None:
         except PermissionError:
             raise PreflightError(f"port {port} is for the superuser alone; choose another from 1024 on") from None
         except OSError:
-            raise PreflightError(f"port {port} is busy; stop what listens there or choose another") from None
+            raise PreflightError(f"port {port} is busy{_listener(port)} or choose another") from None
+
+
+def _listener(port: int) -> str:
+    """Who listens on a port, as far as the system tells this user."""
+    sockets = set()
+    for table in (Path("/proc/net/tcp"), Path("/proc/net/tcp6")):
+        lines = table.read_text(encoding="utf-8").splitlines()[1:] if table.is_file() else []
+        for _, local, _, state, *_, inode in (line.split()[:10] for line in lines):
+            if state == _LISTENS and int(local.rpartition(":")[2], 16) == port:
+                sockets.add(f"socket:[{inode}]")
+    for opened in Path("/proc").glob("[0-9]*/fd/*") if sockets else ():
+        # Processes may end meanwhile, and those of others cannot be read.
+        with suppress(OSError):
+            if str(opened.readlink()) in sockets:
+                process = opened.parents[1]
+                name = (process / "comm").read_text(encoding="utf-8").strip()
+                return f", {name} (process {process.name}) listens there; stop it"
+    return "; stop what listens there"
 
 
 def free_port() -> int:

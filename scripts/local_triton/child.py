@@ -38,6 +38,18 @@ def start_child(
         )
 
 
+def hide_argument(pid: int, text: str) -> None:
+    """Overwrite a text in the command line of a child, which every user of the machine can read."""
+    # The places of the first and the last byte, as proc(5) numbers them: the first two fields are cut off.
+    fields = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
+    start, end = (int(fields[number - 3]) for number in (48, 49))
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        memory.seek(start)
+        words = memory.read(end - start)
+        memory.seek(start)
+        memory.write(words.replace(text.encode(), b"x" * len(text.encode())))
+
+
 def stop_child(process: subprocess.Popen[bytes], seconds: float, number: signal.Signals = signal.SIGTERM) -> None:
     """End a child by a signal, kill it after ``seconds``, and then kill the rest of its process group."""
     if process.poll() is None:

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import secrets
 import subprocess
 import sys
 import time
@@ -11,12 +12,13 @@ import urllib.request
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
-from scripts.local_triton.child import commands, ended_children, start_child, stop_child
+from scripts.local_triton.child import commands, ended_children, hide_argument, start_child, stop_child
 
 _START_SECONDS = 60
 _LOAD_SECONDS = 300
@@ -48,14 +50,17 @@ def _raise(name: str, error: TritonFailedError) -> None:
 
 
 class LocalTriton:
-    """One tritonserver process and its Python stubs, in explicit model control.
+    """One tritonserver process and its Python stubs, in explicit model control, which only ``secret`` opens.
 
     The name of every stub and shared-memory file begins with the prefix of this instance, so that cleaning up after
     a crash touches nothing else. A model's ``configs/<config_name>.pbtxt`` replaces its ``config.pbtxt``.
     """
 
-    def __init__(self, repository: Path, work: Path, ports: Ports | None = None, config_name: str = "") -> None:
+    def __init__(
+        self, repository: Path, work: Path, ports: Ports | None = None, config_name: str = "", secret: str = ""
+    ) -> None:
         self.repository = repository.resolve()
+        self.secret = secret or secrets.token_hex(16)
         self._config_name = config_name
         self.ports = ports or Ports()
         self._work = work
@@ -82,6 +87,9 @@ class LocalTriton:
         values = environment(wheel, libpython, Path(sys.executable))
         self._process = start_child(self._command(wheel, backends), values, self.log)
         self._wait_until_live()
+        # It has read its arguments.
+        with suppress(OSError):
+            hide_argument(self._process.pid, self.secret)
 
     def _command(self, wheel: checks.Wheel, backends: Path) -> list[str]:
         command = [
@@ -89,7 +97,7 @@ class LocalTriton:
             f"--model-repository={self.repository}",
             f"--backend-directory={backends.resolve()}",
             f"--cache-directory={wheel.caches}",
-            *settings.arguments(),
+            *settings.arguments(self.secret),
             # The caller of ``stop`` waits for this.
             f"--exit-timeout-secs={_EXIT_SECONDS}",
             f"--backend-config=python,shm-region-prefix-name={self._prefix}",
@@ -125,7 +133,7 @@ class LocalTriton:
         request = urllib.request.Request(
             f"http://127.0.0.1:{self.ports.http}/v2/repository/models/{name}/load",
             data=b"{}",
-            headers={"Content-Type": "application/json"},
+            headers={"Content-Type": "application/json", settings.HEADER: self.secret},
         )
         try:
             with DIRECT.open(request, timeout=_LOAD_SECONDS):
@@ -187,6 +195,11 @@ class LocalTriton:
         """The last line of the log that a stub wrote."""
         lines = self.log.read_text(encoding="utf-8", errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip() and not _OF_TRITON.match(line)), "-")
+
+    def kill(self) -> None:
+        """End the server without waiting for anything; ``stop`` cleans up."""
+        if self._process is not None:
+            self._process.kill()
 
     def stop(self, *, at_once: bool = False) -> None:
         """End Triton and every stub, and remove their shared memory. A second call does nothing.

@@ -7,10 +7,14 @@ from pathlib import Path
 _FOLDER = Path(__file__).parents[2] / "model_repository"
 
 
-def arguments() -> list[str]:
-    """Command-line arguments, with another secret each time. Triton takes the last of a repeated one."""
-    secret = secrets.token_hex(16)
-    return [line.replace("{secret}", secret) for line in _lines("triton.args")]
+# The header of HTTP that opens model control.
+HEADER = "quartet"
+
+
+def arguments(secret: str) -> list[str]:
+    """Command-line arguments. ``secret`` opens model control; nobody knows what opens the other closed interfaces."""
+    nobody = secrets.token_hex(16)
+    return [line.replace("{secret}", secret).replace("{nobody}", nobody) for line in _lines("triton.args")]
 
 
 def variables() -> Mapping[str, str]:

@@ -21,27 +21,21 @@ from scripts.export_models.plan import SOME_FAILED
 from scripts.local_triton.checks import PreflightError
 from scripts.local_triton.child import die_with_parent
 from scripts.run import preflight
-from scripts.run.state import REPOSITORY, folder_in_use, models_in_use
+from scripts.run.export import export
+from scripts.run.state import folder_in_use, models_in_use
 
 # See docs/models.md, "The demo models".
 DEMO_BOUNDS = "The demo's models are small: Whisper is base, and the German voice has a Spanish accent."
 
 
 def _export(choice: preflight.Choice) -> None:
-    command = [sys.executable, "-m", "scripts.export_models", "--source", choice.models]
-    command += ["--repository", str(REPOSITORY), "--precision", choice.precision]
-    command += ["--folder", choice.folder] if choice.folder else []
-    command += ["--voices", choice.voices_folder] if choice.voices_folder else []
-    command += ["--strict"] if choice.strict else []
-    # It ends with this process, and prints its own errors.
-    status = subprocess.call(command, preexec_fn=die_with_parent)
-    if status not in (0, SOME_FAILED):
-        raise subprocess.CalledProcessError(status, command)
+    if (status := export(choice)) not in (0, SOME_FAILED):
+        raise subprocess.CalledProcessError(status, "the export")
 
 
 def _run(choice: preflight.Choice) -> int:
     preflight.check(choice)
-    with folder_in_use(choice.state, preflight.port_of(choice.port)):
+    with folder_in_use(choice.state, preflight.port_of(choice.port)) as ending:
         if choice.models == "demo":
             print(DEMO_BOUNDS, flush=True)
         # Its imports take seconds; the checks come first.
@@ -51,7 +45,7 @@ def _run(choice: preflight.Choice) -> int:
         if stack is None:
             return 1
         with models_in_use(choice.models_text, lambda: _export(choice)):
-            return launch.launch(stack, choice)
+            return launch.launch(stack, choice, ending=ending)
 
 
 def main() -> int:

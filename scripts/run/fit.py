@@ -16,13 +16,15 @@ import argparse
 import os
 import shutil
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
-from frontend.catalogue.exports import is_exported
+from frontend.catalogue.exports import is_exported, read_export
+from frontend.catalogue.models import MODELS
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES, Voice, exported_voices
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
+from scripts.run.fit_overrides import given_processors, overrides
 from scripts.run.model_configs import ConfigError, Numbers, ServedConfig
 
 CONFIG_NAME = "machine"
@@ -121,7 +123,7 @@ class Fit:
         lines = {}
         for source in sorted(repository.glob("*/config.pbtxt")):
             own = source.parent / "configs" / f"{CONFIG_NAME}.pbtxt"
-            text, lines[source.parent.name] = self._filled(source.parent.name, source)
+            text, lines[source.parent.name] = self._filled(repository, source.parent.name, source)
             if not text:
                 own.unlink(missing_ok=True)
             elif not own.is_file() or own.read_text(encoding="utf-8") != text:
@@ -132,34 +134,44 @@ class Fit:
     def link(self, repository: Path, folder: Path, name: str = CONFIG_NAME) -> dict[str, str]:
         """Fill ``folder`` with links to the models of ``repository``, and with configurations called ``name`` that fit.
 
-        Return a line by model. A model that is not exported is left out, so that Triton starts with the others.
+        Return a line by model. One of ours that is not exported is left out, so that Triton starts with the others.
         """
         shutil.rmtree(folder, ignore_errors=True)
         lines = {}
         for committed in sorted(repository.glob("*/config.pbtxt")):
-            if not is_exported(repository, committed.parent.name):
-                continue
             model = folder / committed.parent.name
+            if _is_ours(model.name) and not is_exported(repository, model.name):
+                lines[model.name] = f"{model.name:<18} not exported"
+                continue
             (model / "configs").mkdir(parents=True)
             for path in (*committed.parent.iterdir(), *committed.parent.glob("configs/*.pbtxt")):
-                if path.name != "configs":
+                # What an earlier start wrote into a checkout is not what its config.pbtxt says now.
+                if path.name not in ("configs", f"{CONFIG_NAME}.pbtxt"):
                     (model / path.relative_to(committed.parent)).symlink_to(path)
             own = model / "configs" / f"{name}.pbtxt"
             source = own.resolve() if name != CONFIG_NAME and own.exists() else committed
-            text, lines[model.name] = self._filled(model.name, source)
+            text, lines[model.name] = self._filled(repository, model.name, source)
             if text:
                 own.unlink(missing_ok=True)
                 own.write_text(text, encoding="utf-8")
         return lines
 
-    def _filled(self, model: str, source: Path) -> tuple[str, str]:
+    def _filled(self, repository: Path, model: str, source: Path) -> tuple[str, str]:
         """The text of a configuration with this machine's numbers, empty if it needs none, and its line."""
         try:
             served = ServedConfig.of(model, source, self.numbers)
         except ConfigError as error:
             # Triton refuses this model alone, in its own words.
             return "", f"{model:<18} not read: {error}"
-        return served.text if served.filled else "", str(served)
+        export = read_export(repository, model)
+        measured = f" ({export.why})" if export.why else ""
+        way = f", exported in {export.way}{measured}" if export.way else ""
+        return served.text if served.filled else "", f"{served}{way}"
+
+
+def _is_ours(model: str) -> bool:
+    """Whether exports make this model; others come from the operator as they are."""
+    return model in {KOKORO, *(each.triton_model for each in MODELS.values())} or model.startswith(TRITON_PREFIX)
 
 
 def _within(least: int, wanted: int, *most: int) -> int:
@@ -171,19 +183,9 @@ def of_this_machine(environ: Mapping[str, str], added: Sequence[Voice] = ()) -> 
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
     """
-    ours = environ.get("PROCESSORS", "")
-    if not (ours or "0").isdecimal():
-        raise PreflightError(f"PROCESSORS={ours}: must be a whole number")
     spoken = len(VOICES) + sum(not voice.of_kokoro for voice in added)
-    fitted = Fit.of(int(ours or 0) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
-    known = {each.name for each in fields(fitted)} - {"processors"}
-    overrides: dict[str, int] = {}
-    for part in environ.get("FIT", "").replace(",", " ").split():
-        name, _, value = part.partition("=")
-        if name not in known or not value.isdecimal() or not int(value):
-            raise PreflightError(f"FIT={part}: must be like threads=4, one of {', '.join(sorted(known))}")
-        overrides[name] = int(value)
-    return replace(fitted, **overrides)
+    fitted = Fit.of(given_processors(environ) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
+    return replace(fitted, **overrides(environ))
 
 
 def main() -> None:

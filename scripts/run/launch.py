@@ -6,7 +6,7 @@ import signal
 import sys
 import time
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError
@@ -65,8 +65,16 @@ def prepare(choice: Choice) -> Stack | None:
     return stack
 
 
-def launch(stack: Stack, choice: Choice, signals: Sequence[signal.Signals] = SIGNALS) -> int:
-    """Run until one of ``signals``. Return the exit status, 1 if the models do not answer as they should."""
+def launch(
+    stack: Stack,
+    choice: Choice,
+    signals: Sequence[signal.Signals] = SIGNALS,
+    ending: Callable[[], None] = lambda: None,
+) -> int:
+    """Run until one of ``signals``; ``ending`` is called then.
+
+    Return the exit status, 1 if the models do not answer as they should.
+    """
     started, is_correct = time.monotonic(), True
 
     def mend() -> None:
@@ -85,7 +93,8 @@ def launch(stack: Stack, choice: Choice, signals: Sequence[signal.Signals] = SIG
                 time.sleep(_WATCH_SECONDS)
                 mend()
     except KeyboardInterrupt:
-        print("\nstopping", flush=True)
+        ending()
+        print("\nstopping: requests in flight are finished; Ctrl-C again drops them", flush=True)
     except (PreflightError, TritonFailedError, *DATABASE_FAILURES) as error:
         print(error, file=sys.stderr)
         return 1

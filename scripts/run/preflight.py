@@ -32,6 +32,7 @@ from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import memory_bytes
 from scripts.run import state
+from scripts.run.fit_overrides import given_processors, overrides
 
 _GB = 10**9
 _SOURCES = ("demo", "hub", "folder")
@@ -116,24 +117,25 @@ def check(choice: Choice) -> list[str]:
     """
     faults: list[str] = []
     check_models(choice)
+    overrides(os.environ)
+    given_processors(os.environ)
     for folder in (Path(), choice.state):
         checks.check_path(folder.resolve())
     state.check_writable(choice.state)
     if choice.action == "run":
         port = port_of(choice.port)
         state.check_folder(choice.state)
-        state.check_models(choice.models_text)
         checks.check_port(port)
         checks.check_glibc()
         checks.find_libpython()
+    try:
+        state.check_models(choice.models_text)
+    except SourceError as error:
+        raise PreflightError(str(error)) from None
     if choice.models == "folder":
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
         faults = check_source(_source(choice))
-    try:
-        choice.speakers  # noqa: B018 - it raises
-    except SourceError as error:
-        raise PreflightError(str(error)) from None
     if choice.voices_folder:
         faults += faults_of_voices(choice)
     check_python()

@@ -1,6 +1,7 @@
 """One Triton and one frontend on this machine, started, restarted and stopped together."""
 
 import json
+import os
 import secrets
 import signal
 import subprocess
@@ -8,7 +9,7 @@ import sys
 import time
 import urllib.error
 from collections.abc import Collection, Mapping, Sequence
-from contextlib import closing
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import MappingProxyType
 
@@ -30,13 +31,14 @@ from scripts.local_triton.child import start_child, stop_child
 from scripts.local_triton.server import DIRECT, LocalTriton, TritonFailedError
 from scripts.progress_bar import ProgressBar
 from scripts.run import fit
-from scripts.run.state import BUILD, REPOSITORY
+from scripts.run.state import BUILD, REPOSITORY, models_kept
 
 _READY_SECONDS = 60
 # Seconds beyond the frontend's own shutdown time.
 _GRACE_SECONDS = 5
 _TOKEN_SECONDS = 30 * 86_400
 _API_KEY, _JWT_SECRET = f"{PREFIX}API_KEY", f"{PREFIX}JWT_SECRET"
+_TRITON_SECRET = f"{PREFIX}TRITON_SECRET"
 
 
 class Stack:
@@ -65,11 +67,13 @@ class Stack:
         self.jwt_secret = self._settings.jwt_secret or previous.get(_JWT_SECRET) or secrets.token_hex(32)
         self._port = port
         self._repository, self._work = repository, work
-        self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME)
+        secret = self._settings.triton_secret
+        self.triton = LocalTriton(repository, work / "triton", config_name=fit.CONFIG_NAME, secret=secret)
         self._frontend: subprocess.Popen[bytes] | None = None
         self._pauses = Pauses()
-        self._started = False
+        self._started = self._hurried = False
         self._not_loaded: set[str] = set()
+        self._lock = ExitStack()
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -96,19 +100,22 @@ class Stack:
             _API_KEY: self.api_key,
             f"{PREFIX}MOBILE_JWT": tokens.issue("demo-phone", _TOKEN_SECONDS),
             _JWT_SECRET: self.jwt_secret,
+            _TRITON_SECRET: self.triton.secret,
             f"{PREFIX}DATABASE": absolute(self._settings.database),
             **self.addresses,
             "no_proxy": no_proxy(self._environ),
         }
-        return {name: value for name, value in values.items() if f"{name}{FROM_FILE}" not in self._environ}
+        return {name: value for name, value in values.items() if not self._environ.get(f"{name}{FROM_FILE}")}
 
     def open_database(self) -> None:
         """Migrate the database, or raise why that fails."""
         with_registry(self._settings, Registry.orgs)
 
     def start(self) -> None:
-        """Start both and wait until every model is ready."""
+        """Start both and wait until every model is ready. Until the stop nobody exports into the checkout's models."""
         check_port(self._port)
+        if self._repository.resolve() == REPOSITORY.resolve():
+            self._lock.enter_context(models_kept())
         # The export may have left out voices.
         self._settings = Settings.from_env(self._environ)
         for log in (self.triton.log, self._frontend_log):
@@ -139,13 +146,16 @@ class Stack:
         self._not_loaded = set(reasons)
 
     def _start_frontend(self) -> None:
-        environment = {
-            **self._environ,
+        own = {
             **self._without(self._failed() | self._not_loaded),
-            "QUARTET_PORT": str(self._port),
-            "QUARTET_TRITON": self.addresses["QUARTET_TRITON"],
-            "QUARTET_JWT_SECRET": self.jwt_secret,
+            f"{PREFIX}PORT": str(self._port),
+            f"{PREFIX}TRITON": self.addresses[f"{PREFIX}TRITON"],
+            _TRITON_SECRET: self.triton.secret,
+            _JWT_SECRET: self.jwt_secret,
         }
+        # The values of files of secrets are among them.
+        environment = {name: value for name, value in self._environ.items() if name.removesuffix(FROM_FILE) not in own}
+        environment |= own
         command = [sys.executable, "-m", "frontend", "serve"]
         self._frontend = start_child(command, environment, self._frontend_log)
 
@@ -222,7 +232,8 @@ class Stack:
         """Stop the frontend, which finishes its requests, and then Triton, at once if it has served nothing."""
         if self._frontend is not None:
             self._stop_frontend(self._frontend)
-        self.triton.stop(at_once=not self._started)
+        self.triton.stop(at_once=self._hurried or not self._started)
+        self._lock.close()
 
     def _stop_frontend(self, frontend: "subprocess.Popen[bytes]") -> None:
         # After SIGTERM it would wait for proxies to notice.
@@ -230,8 +241,13 @@ class Stack:
 
     def hurry(self) -> None:
         """During a stop, do not wait for requests in flight."""
+        if not self._hurried:
+            os.write(1, b"dropping requests in flight; waiting for the frontend and Triton to end\n")
+        self._hurried = True
         if self._frontend is not None:
             self._frontend.send_signal(signal.SIGINT)
+            if self._frontend.poll() is not None:
+                self.triton.kill()
 
 
 def with_defaults(environ: Mapping[str, str], values: Mapping[str, str]) -> dict[str, str]:

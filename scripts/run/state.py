@@ -54,19 +54,24 @@ def _lock(file: IO[str], kind: int) -> bool:
 
 
 def _rewrite(file: IO[str], text: str) -> None:
+    file.seek(0)
     file.truncate(0)
     file.write(text)
     file.flush()
 
 
 @contextmanager
-def folder_in_use(folder: Path, port: int) -> Iterator[None]:
-    """Lock the folder of keys, logs and database; ``PreflightError`` says which process has it."""
+def folder_in_use(folder: Path, port: int) -> Iterator[Callable[[], None]]:
+    """Lock the folder of keys, logs and database; ``PreflightError`` says which process has it.
+
+    Yields what to call when this process begins to end.
+    """
     with _open(folder / _RUNNING) as file:
         _claim(file, folder)
         # In local time.
-        _rewrite(file, json.dumps({"pid": os.getpid(), "port": port, "since": time.strftime(_TIME)}))
-        yield
+        ours = {"pid": os.getpid(), "port": port, "since": time.strftime(_TIME)}
+        _rewrite(file, json.dumps(ours))
+        yield lambda: _rewrite(file, json.dumps({**ours, "ending": time.strftime(_TIME)}))
 
 
 def check_folder(folder: Path) -> None:
@@ -85,6 +90,11 @@ def _claim(file: IO[str], folder: Path) -> None:
         # That process has the lock and has not written yet.
         raise PreflightError(f"another Quartet starts in {folder} just now") from None
     pid, port = who["pid"], who["port"]
+    if "ending" in who:
+        raise PreflightError(
+            f"the Quartet of {folder} ends since {who['ending']}: process {pid} still finishes requests; start again "
+            f"when it is gone, or drop them: kill -INT {pid}"
+        )
     raise PreflightError(
         f"Quartet runs here already: process {pid} on port {port} since {who['since']}, with its keys and logs in "
         f"{folder}; stop it (Ctrl-C, or kill {pid}), or start another next to it: "
@@ -102,7 +112,15 @@ def models_in_use(choice: str, export: Callable[[], None], lock: Path = MODELS_L
         if _is_alone(file, choice):
             _rewrite(file, choice)
             export()
-        _lock(file, fcntl.LOCK_SH)
+        _share(file)
+        yield
+
+
+@contextmanager
+def models_kept(lock: Path = MODELS_LOCK) -> Iterator[None]:
+    """Let nobody export into the model repository meanwhile; ``PreflightError`` if somebody does so already."""
+    with _open(lock) as file:
+        _share(file)
         yield
 
 
@@ -116,11 +134,15 @@ def check_models(choice: str, lock: Path = MODELS_LOCK) -> None:
 def _is_alone(file: IO[str], choice: str) -> bool:
     if _lock(file, fcntl.LOCK_EX):
         return True
-    if not _lock(file, fcntl.LOCK_SH):
-        raise PreflightError("another Quartet of this folder exports models just now; wait until it is ready")
+    _share(file)
     if (theirs := file.read()) != choice:
         raise PreflightError(
-            f"another Quartet of this folder runs on the models of {theirs}; stop it before those of {choice} are "
-            "exported in their place"
+            f"another Quartet of this folder runs on the models of {theirs or 'an earlier export'}; stop it before "
+            f"those of {choice} are exported in their place"
         )
     return False
+
+
+def _share(file: IO[str]) -> None:
+    if not _lock(file, fcntl.LOCK_SH):
+        raise PreflightError("another Quartet of this folder exports models just now; wait until it is ready")

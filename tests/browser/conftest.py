@@ -1,6 +1,5 @@
 """One Chromium for all files and one tab for all tests of a file: starting them takes longer than most tests."""
 
-import shutil
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,6 +12,8 @@ import soundfile
 from playwright.async_api import Browser, Locator, Page, async_playwright, expect
 
 from client.recordings import SAMPLE_RATE, recordings
+from tests import tools
+from tests.tools import needed
 
 # Milliseconds that an expectation may take: other tests use the processors too.
 expect.set_options(timeout=15_000)
@@ -54,8 +55,7 @@ def microphone(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def browser(microphone: Path) -> AsyncIterator[Browser]:
-    path = shutil.which("chromium")
-    assert path, "these tests need Chromium: apt-get install chromium"
+    path = needed(tools.browser(), "Chromium or Chrome, nor Playwright's")
     fake = ["--use-fake-ui-for-media-stream", "--use-fake-device-for-media-stream"]
     async with async_playwright() as playwright:
         # Chromium's own sandbox does not start for root.

@@ -1,7 +1,9 @@
 """What ``python -m tests.containers`` and the images rely on, as far as no container engine is needed to know it."""
 
+import hashlib
 import importlib.util
 import re
+import shutil
 import subprocess
 import sys
 import sysconfig
@@ -23,7 +25,9 @@ def test_every_curl_example_of_the_first_calls_has_an_answer() -> None:
     assert [example.command for example in found if not example.begins and "-o hello.wav" not in example.command] == []
 
 
-@pytest.mark.parametrize("file", ["compose.embedded.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"])
+@pytest.mark.parametrize(
+    "file", ["compose.embedded.yaml", "compose.ports.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"]
+)
 def test_an_additional_compose_file_changes_existing_services_alone(file: str) -> None:
     services = [
         yaml.safe_load((ROOT / name).read_text(encoding="utf-8"))["services"].keys() for name in ("compose.yaml", file)
@@ -50,3 +54,79 @@ sys.exit(0 if {"frontend.app", "client.bulk.cluster"} <= sys.modules.keys() else
 """
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.fixture
+def pinning(tmp_path: Path) -> tuple[Path, Path]:
+    """A copy of the files with images, and a folder with a skopeo whose registry lacks NVIDIA's."""
+    checkout, programs = tmp_path / "checkout", tmp_path / "bin"
+    shutil.copytree(ROOT / "docker", checkout / "docker")
+    shutil.copy(ROOT / "compose.yaml", checkout)
+    programs.mkdir()
+    (programs / "skopeo").write_text(
+        '#!/bin/sh\ncase $3 in *nvcr.io*) exit 1 ;; esac\nprintf %s "$3"\n', encoding="utf-8"
+    )
+    (programs / "skopeo").chmod(0o755)
+    return checkout, programs
+
+
+def test_pins_are_the_digests_of_the_tags_and_what_a_registry_does_not_tell_stays(pinning: tuple[Path, Path]) -> None:
+    checkout, programs = pinning
+    environ = {"PATH": f"{programs}:/usr/bin:/bin"}
+    command = [str(checkout / "docker" / "pin.sh")]
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=False)
+    assert (done.returncode, "nvcr.io" in done.stderr) == (1, True)
+    redis = "docker.io/library/redis:8.2.9-bookworm"
+    digest = f"sha256:{hashlib.sha256(f'docker://{redis}'.encode()).hexdigest()}"
+    texts = {path: (checkout / path).read_text(encoding="utf-8") for path in _PINNED}
+    assert f"image: {redis}@{digest}\n" in texts["compose.yaml"]
+    values = yaml.safe_load(texts["docker/helm/quartet/values.yaml"])["images"]
+    assert values["redis"]["digest"] == digest != values["postgres"]["digest"]
+    # Nothing but digests has changed.
+    for path, text in texts.items():
+        before = (ROOT / path).read_text(encoding="utf-8")
+        assert re.sub(r"[0-9a-f]{64}", "", text) == re.sub(r"[0-9a-f]{64}", "", before)
+        assert (text == before) == (path == "docker/triton.Dockerfile")
+
+
+_PINNED = ("compose.yaml", "docker/helm/quartet/values.yaml", "docker/frontend.Dockerfile", "docker/triton.Dockerfile")
+
+
+# Fails if its command matches a pattern of LACKING; writes down what it is asked for.
+_PROGRAM = """#!/bin/sh
+case " $* " in *" -m venv "*)
+  for last; do :; done
+  mkdir -p "$last/bin" && cp "$0" "$last/bin/pip" && cp "$0" "$last/bin/uv"
+  exit
+esac
+echo "$(basename "$0") $*" >> {log}
+set -f
+for pattern in $LACKING; do case "$(basename "$0") $*" in $pattern) exit 1 ;; esac; done
+"""
+
+
+@pytest.mark.parametrize(
+    ("lacking", "torch", "ways", "is_built"),
+    [
+        ("", "cpu", ["python cpu"], True),
+        ("python*-cpu.txt", "cpu", ["python cpu", "uv cpu"], True),
+        ("*-cpu.txt", "cpu", ["python cpu", "uv cpu"], False),
+        ("*-cpu.txt", "cuda", ["python cuda"], True),
+    ],
+    ids=["pip's index has it", "PyTorch's index has it", "none has it", "with CUDA"],
+)
+def test_the_exports_image_takes_a_pytorch_without_cuda(
+    tmp_path: Path, lacking: str, torch: str, ways: list[str], is_built: bool
+) -> None:
+    text = (ROOT / "docker" / "export.Dockerfile").read_text(encoding="utf-8").replace("\\\n", " ")
+    (run,) = [line for line in re.findall(r"^RUN (?:--mount=\S+)? *(.*)$", text, re.MULTILINE) if "TORCH" in line]
+    program, log = tmp_path / "python", tmp_path / "log"
+    program.write_text(_PROGRAM.format(log=log), encoding="utf-8")
+    program.chmod(0o755)
+    run = run.replace("/tmp/uv", str(tmp_path / "uv")).replace("/opt/quartet", str(tmp_path / "quartet"))
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "PIP": "python -m pip", "LACKING": lacking, "TORCH": torch}
+    done = subprocess.run(["sh", "-c", run], cwd=ROOT, env=environ, check=False)
+    assert (done.returncode == 0) == is_built
+    asked = log.read_text(encoding="utf-8")
+    assert [" ".join(way) for way in re.findall(r"^(\w+) .*requirements-(\w+)\.txt$", asked, re.MULTILINE)] == ways
+    assert "-r scripts/export_models/requirements.txt" in asked

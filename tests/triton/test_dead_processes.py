@@ -47,7 +47,7 @@ def triton(tmp_path_factory: pytest.TempPathFactory) -> Iterator[LocalTriton]:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def dispatcher(triton: LocalTriton) -> AsyncIterator[Dispatcher]:
-    client = Triton(f"127.0.0.1:{triton.ports.grpc}")
+    client = Triton(f"127.0.0.1:{triton.ports.grpc}", secret=triton.secret)
     made = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
     await made.add("a", client, dict.fromkeys(MODELS, 0))
     await until(lambda: set(made.states(MODELS).values()) == {"ready"}, _LONGEST)

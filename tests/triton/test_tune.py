@@ -24,14 +24,17 @@ def _config(stack: Stack) -> dict[str, Any]:
 
 async def test_every_combination_is_measured_and_the_model_is_left_as_it_was(stack: Stack, tmp_path: Path) -> None:
     before = _config(stack)
-    target = Target(f"{stack.url}/v1", stack.api_key, f"http://127.0.0.1:{stack.triton.ports.http}")
+    address = f"http://127.0.0.1:{stack.triton.ports.http}"
+    target = Target(f"{stack.url}/v1", stack.api_key, address, secret=stack.triton.secret)
     sizes = ["--delays", "0", "--batches", "1,8", "--instances", "1", "--threads", "2"]
     arguments = parser().parse_args([*sizes, "--callers", "4", "--seconds", "1", "--out", str(tmp_path)])
     heard: list[str] = []
-    single, several = await sweep(target, arguments, heard.append)
+    swept = await sweep(target, arguments, heard.append)
+    running, single, several = swept.found
+    assert running.knobs == Knobs.of(before)
     assert (single.knobs, several.knobs) == (Knobs(0, 1, 1, 2), Knobs(0, 8, 1, 2))
-    assert single.errors == several.errors == 0
+    assert running.errors == single.errors == several.errors == 0
     assert single.mean_batch == 1
     assert several.mean_batch > 1
-    assert len(heard) == 2
+    assert len(heard) == 1 + len(swept.found) + len(swept.again)
     assert _config(stack) == before

@@ -21,6 +21,7 @@ from tests.triton.conftest import send
 pytestmark = [pytest.mark.triton, pytest.mark.alone]
 
 MODEL = "m3_embedder"
+SECRET = "of-both-tritons"
 CALLERS = 12
 DEADLINE = 3.0
 # In which every caller is answered a few times.
@@ -33,12 +34,14 @@ class Pair:
     """Two Tritons with the embedder, and a frontend that knows both."""
 
     def __init__(self, folder: Path) -> None:
-        self.tritons = [LocalTriton(REPOSITORY, folder / name) for name in ("first", "second")]
+        self.tritons = [LocalTriton(REPOSITORY, folder / name, secret=SECRET) for name in ("first", "second")]
         for triton in self.tritons:
             triton.start()
             triton.load([MODEL])
         addresses = ",".join(f"127.0.0.1:{triton.ports.grpc}" for triton in self.tritons)
-        environ = prepare(folder, TRITON=addresses, REQUEST_SECONDS=DEADLINE, STOP_DELAY_SECONDS=0)
+        environ = prepare(
+            folder, TRITON=addresses, TRITON_SECRET=SECRET, REQUEST_SECONDS=DEADLINE, STOP_DELAY_SECONDS=0
+        )
         self.frontend = Served(environ, folder / "log", FRONTEND)
         self.frontend.spawn()
 
@@ -46,7 +49,7 @@ class Pair:
         """At the same ports; returns when the model is ready."""
         before = self.tritons[which]
         before.stop()
-        self.tritons[which] = LocalTriton(REPOSITORY, before._work, before.ports)
+        self.tritons[which] = LocalTriton(REPOSITORY, before._work, before.ports, secret=SECRET)
         self.tritons[which].start()
         self.tritons[which].load([MODEL])
 

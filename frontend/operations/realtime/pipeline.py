@@ -105,7 +105,8 @@ class LivePipeline:
             return model_inputs(stretch.audio, config.language, f"{config.prompt} {stretch.context}".strip())
 
         rank = context.rank if sent is None else _INTERIM_RANK
-        arrays = await self.transcription.hear(config.model, inputs, replace(self._context(context), rank=rank))
+        context = replace(self._context(context), rank=rank)
+        arrays = await self.transcription.hear(config.model, stretch.seconds, inputs, context)
         starts, ends, texts, _ = (arrays[name].reshape(-1).tolist() for name in WORDS)
         heard = [
             Heard(text.decode("utf-8", "replace"), start, end)

@@ -36,6 +36,10 @@ class Stretch:
     earlier: Sequence[Heard] = ()
     kept: Sequence[Heard] = ()
 
+    @property
+    def seconds(self) -> float:
+        return len(self.audio) / _BYTES_PER_SECOND
+
     def words(self, heard: Sequence[Heard]) -> list[Heard]:
         """The item's words up to the end of the stretch, from what the model heard."""
         later = [word.later(self.start) for word in heard]

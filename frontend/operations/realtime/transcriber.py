@@ -206,7 +206,8 @@ class Transcriber:
                     charged = self._charge(item, item.samples)
                 elif item.bill is not None:
                     item.bill.release()
-                    self.timer.add(self._pipeline.transcription.seconds_for(item.config.model, 1))
+                    heard = [item.samples / SAMPLE_RATE]
+                    self.timer.add(self._pipeline.transcription.seconds_for(item.config.model, heard))
                 if rest:
                     await self._wire.send(events.delta(item, rest))
         except _FATAL:

@@ -1,6 +1,6 @@
 """File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
-from frontend.audio.decode import BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
+from frontend.audio.decode import SAMPLE_RATE, BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
 from frontend.audio.detector import FRAME, gain_at, loudness
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
@@ -60,7 +60,7 @@ class TranscriptionPipeline:
         for model in self._translators:
             check_translation(settings.model_repository, model)
         for model, abilities in self._abilities.items():
-            # Work is counted in seconds of audio.
+            # Work is counted in seconds that are encoded.
             dispatcher.register_model(model, Work(abilities.window_seconds))
 
     async def run(
@@ -121,9 +121,9 @@ class TranscriptionPipeline:
         """The longest audio of a call to the model."""
         return self._abilities[self._models[name]].window_seconds
 
-    async def hear(self, name: str, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
-        """The model's answer for one window; ``inputs`` is called when the call is sent."""
-        return await self._infer(self._models[name], inputs, context)
+    async def hear(self, name: str, seconds: float, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
+        """The model's answer for one window of ``seconds``; ``inputs`` is called when the call is sent."""
+        return await self._infer(self._models[name], seconds, inputs, context)
 
     async def _recording(
         self, request: TranscriptionRequest, context: RequestContext, memory: MemoryReservation, timer: WorkTimer
@@ -141,7 +141,7 @@ class TranscriptionPipeline:
             samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
             memory.add(samples.size)
             context.extend(self._settings.audio_second_seconds * prepared.duration)
-            work = len(prepared.windows) * self._abilities[model].window_seconds
+            work = self._abilities[model].work(_seconds(prepared.windows))
             self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
         return _Recording(request, model, samples, prepared)
 
@@ -152,17 +152,18 @@ class TranscriptionPipeline:
         window_context = replace(context, rank=int(len(windows) > 1))
         for window in windows:
             inputs = partial(window_inputs, heard.request, heard.samples, window)
-            yield self._infer(heard.model, inputs, window_context, translate=heard.request.translate)
+            (seconds,) = _seconds([window])
+            yield self._infer(heard.model, seconds, inputs, window_context, translate=heard.request.translate)
 
     def _waive(self, bill: Bill, heard: "_Recording", timer: WorkTimer) -> None:
         """Let a transcript without a word be free. The model's work counts as unbilled."""
         bill.waive()
-        timer.add(self.seconds_for(heard.request.model, len(heard.prepared.windows)))
+        timer.add(self.seconds_for(heard.request.model, _seconds(heard.prepared.windows)))
 
-    def seconds_for(self, name: str, windows: int) -> float:
-        """Seconds that the model takes for some windows."""
+    def seconds_for(self, name: str, windows: Iterable[float]) -> float:
+        """Seconds that the model takes for windows of these seconds."""
         model = self._models[name]
-        return self._dispatcher.queue(model).seconds_for(windows * self._abilities[model].window_seconds)
+        return self._dispatcher.queue(model).seconds_for(self._abilities[model].work(windows))
 
     def _at_once(self, model: str) -> int:
         """How many windows of a long recording may run now."""
@@ -198,9 +199,15 @@ class TranscriptionPipeline:
             raise TooLarge(f"the audio is longer than {self._settings.max_audio_seconds:g} s", param=param) from None
 
     async def _infer(
-        self, model: str, inputs: Callable[[], Inputs], context: RequestContext, *, translate: bool = False
+        self,
+        model: str,
+        seconds: float,
+        inputs: Callable[[], Inputs],
+        context: RequestContext,
+        *,
+        translate: bool = False,
     ) -> Arrays:
-        cost = self._abilities[model].window_seconds
+        cost = self._abilities[model].work([seconds])
         # Triton batches only requests with the same inputs, so all requests to a model have it or none.
         task = {TRANSLATE: np.array([[translate]])} if model in self._translators else {}
 
@@ -228,6 +235,10 @@ class _Recording:
     def milliseconds(self) -> int:
         """What is charged: the duration that the answer has."""
         return round(1000 * round(self.prepared.duration, 3))
+
+
+def _seconds(windows: Sequence[SpokenWindow]) -> list[float]:
+    return [(window.end - window.start) / SAMPLE_RATE for window in windows]
 
 
 async def _parts(

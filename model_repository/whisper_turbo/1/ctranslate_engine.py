@@ -1,9 +1,11 @@
 """Whisper by CTranslate2: on a GPU, and on a processor in precisions without OpenVINO graphs."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import ctranslate2
@@ -13,6 +15,7 @@ from tokens import Tokens
 
 _BEST_OF = 5
 _FRAMES_PER_SECOND = round(1 / SECONDS_PER_FRAME)
+_FLOAT32, _BFLOAT16 = ctranslate2.DataType.float32, ctranslate2.DataType.bfloat16
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +28,21 @@ class _Batch:
     def array(self) -> Float:
         """The same in the processor's memory, [windows, frames, width]."""
         here = self.view if self.view.device == "cpu" else self.view.to_device(ctranslate2.Device.cpu)
-        return np.asarray(here)
+        # NumPy has no bfloat16, which float32 holds exactly.
+        return np.asarray(here.to(_FLOAT32) if here.dtype == _BFLOAT16 else here)
 
     def rows(self) -> list["_Row"]:
         return [_Row(self, at) for at in range(self.view.shape[0])]
+
+    def part(self, first: int, count: int) -> ctranslate2.StorageView:
+        """Windows next to each other, which are not copied."""
+        name = "__array_interface__" if self.view.device == "cpu" else "__cuda_array_interface__"
+        whole = getattr(self.view, name)
+        address, read_only = whole["data"]
+        shape, width = (count, *whole["shape"][1:]), np.dtype(whole["typestr"]).itemsize
+        begin = address + first * math.prod(shape[1:]) * width
+        part = SimpleNamespace(**{name: {**whole, "shape": shape, "data": (begin, read_only)}})
+        return ctranslate2.StorageView.from_array(part)
 
 
 @dataclass(frozen=True)
@@ -122,11 +136,18 @@ class CTranslateEngine:
 
 
 def _stack(windows: Sequence[Encoded]) -> ctranslate2.StorageView:
-    """The output of the windows together. A whole batch stays on its device; other windows are copied."""
+    """The output of the windows together. Neighbours in a batch stay on its device; other windows are copied."""
     rows = [window.output for window in windows]
-    if isinstance(rows[0], _Row) and rows == rows[0].batch.rows():
-        return rows[0].batch.view
-    return ctranslate2.StorageView.from_array(np.concatenate(rows))
+    if not isinstance(first := rows[0], _Row):
+        return ctranslate2.StorageView.from_array(np.concatenate(rows))
+    batch, view = first.batch.rows(), first.batch.view
+    if rows == batch:
+        return view
+    # CTranslate2 takes an address for one of the first device, and tells none of bfloat16.
+    is_addressed = view.device_index == 0 and view.dtype != _BFLOAT16
+    if is_addressed and rows == batch[first.at : first.at + len(rows)]:
+        return first.batch.part(first.at, len(rows))
+    return ctranslate2.StorageView.from_array(np.concatenate(rows)).to(view.dtype)
 
 
 def _starts(alignments: Sequence[tuple[int, int]], tokens: int) -> Any:

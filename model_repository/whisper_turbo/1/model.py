@@ -10,9 +10,10 @@ import triton_python_backend_utils as pb_utils
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 # CTranslate2's threads synchronise some hundred times per token. By default they sleep in between, which costs a
-# quarter of decoding time. Let them spin for a fraction of a millisecond first. OpenMP reads this when it is loaded.
+# quarter of decoding time. Let them spin for some microseconds first: on busy processors ten times as long doubles the
+# processor time of a window, because they spin for threads that do not run. OpenMP reads this when it is loaded.
 os.environ.setdefault("OMP_WAIT_POLICY", "active")
-os.environ.setdefault("GOMP_SPINCOUNT", "30000")
+os.environ.setdefault("GOMP_SPINCOUNT", "3000")
 
 from recognizer import Recognizer
 from threads import threads_of
@@ -59,6 +60,21 @@ def _failure(message, code):
     return pb_utils.InferenceResponse(error=pb_utils.TritonError(message, code))
 
 
+class _Call:
+    """A request, which is answered once."""
+
+    def __init__(self, request):
+        self.is_gone, self._sender = request.is_cancelled, request.get_response_sender()
+        self.window, self.is_open = None, True
+
+    def answer(self, response):
+        self.is_open = False
+        self._sender.send(response, flags=pb_utils.TRITONSERVER_RESPONSE_COMPLETE_FINAL)
+
+    def fail(self, message, code):
+        self.answer(_failure(message, code))
+
+
 class TritonPythonModel:
     """One instance: a process with its own weights."""
 
@@ -76,34 +92,42 @@ class TritonPythonModel:
         )
 
     def execute(self, requests):
-        responses = [None] * len(requests)
-        windows, places = [], []
-        for place, request in enumerate(requests):
-            # Skip requests whose caller has disconnected.
-            if request.is_cancelled():
-                responses[place] = _failure("cancelled", pb_utils.TritonError.CANCELLED)
-                continue
-            window = _window(request)
-            if not len(window.audio):
-                # An empty window is a liveness check.
-                responses[place] = _response(Transcript(window.language, [], 0.0, 0.0))
-                continue
-            windows.append(window)
-            places.append(place)
-        for place, response in zip(places, self._answer(windows), strict=True):
-            responses[place] = response
-        return responses
-
-    def _answer(self, windows):
-        if not windows:
-            return []
+        """Answer each request when it is done. An exception that left here after an answer would end Triton."""
+        calls = [_Call(request) for request in requests]
+        for call, request in zip(calls, requests, strict=True):
+            try:
+                self._begin(call, request)
+            except InvalidWindowError as error:
+                call.fail(str(error), pb_utils.TritonError.INVALID_ARG)
+            except Exception as error:  # Boundary, as below.
+                self._failed(error, [call])
+        calls = [call for call in calls if call.is_open]
         try:
-            return [_response(transcript) for transcript in self._recognizer.transcribe(windows)]
-        except InvalidWindowError as error:
-            if len(windows) == 1:
-                return [_failure(str(error), pb_utils.TritonError.INVALID_ARG)]
-            # One bad window must not fail the others.
-            return [response for window in windows for response in self._answer([window])]
+            windows = [call.window for call in calls]
+            for place, transcript in self._recognizer.answers(windows, lambda place: calls[place].is_gone()):
+                calls[place].answer(_response(transcript))
+            for call in calls:
+                if call.is_open:
+                    call.fail("cancelled", pb_utils.TritonError.CANCELLED)
         except Exception as error:  # Boundary: an exception that leaves here would send file paths to clients.
-            pb_utils.Logger.log_error(f"transcription failed: {error!r}")
-            return [_failure("transcription failed", pb_utils.TritonError.INTERNAL) for _ in windows]
+            self._failed(error, calls)
+
+    def _begin(self, call, request):
+        """Read a request, and answer it if there is nothing to hear for its caller."""
+        # Skip requests whose caller has disconnected.
+        if call.is_gone():
+            call.fail("cancelled", pb_utils.TritonError.CANCELLED)
+            return
+        call.window = _window(request)
+        if not len(call.window.audio):
+            # An empty window is a liveness check.
+            call.answer(_response(Transcript(call.window.language, [], 0.0, 0.0)))
+            return
+        self._recognizer.check(call.window)
+
+    @staticmethod
+    def _failed(error, calls):
+        pb_utils.Logger.log_error(f"transcription failed: {error!r}")
+        for call in calls:
+            if call.is_open:
+                call.fail("transcription failed", pb_utils.TritonError.INTERNAL)

@@ -1,6 +1,5 @@
 """Whisper on a processor by OpenVINO, with the graphs of ``scripts/export_models/whisper``."""
 
-import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,10 @@ _MOST_BYTES = 512_000_000
 
 
 class OpenVinoEngine:
-    """The graphs in ``folder``; ``heads`` are the alignment heads as pairs of layer and head."""
+    """The graphs in ``folder``; ``heads`` are the alignment heads as pairs of layer and head.
+
+    ``frames`` is the most that the encoder's output has.
+    """
 
     # Several windows take longer together than one at a time.
     encodes_together = False
@@ -36,6 +38,7 @@ class OpenVinoEngine:
         heads: Sequence[Sequence[int]],
         flags: Sequence[str],
         threads: int,
+        frames: int,
     ) -> None:
         self._tokens, self._beam_size = tokens, beam_size
         processor = Processor(threads, flags)
@@ -50,12 +53,13 @@ class OpenVinoEngine:
         self._later, self._first = bias, bias.copy()
         self._first[tokens.suppressed_first] = _NEVER
         self._random = np.random.default_rng(0)
-        handed = [port for port in self._encoder.outputs if port.any_name.startswith(HANDED)]
-        size = sum(port.get_element_type().size * math.prod(port.shape) for port in handed)
-        self.decodes_together = max(1, _MOST_BYTES // size)
+        # The first run lays out the weights and takes several times as long. Do it before any caller waits.
+        bins = self._encoder.input(0).partial_shape[1].get_length()
+        (longest,) = self.encode(np.zeros((1, bins, 2 * frames), np.float32))
+        self.decodes_together = max(1, _MOST_BYTES // sum(array.nbytes for array in longest.attended.values()))
 
     def encode(self, features: Float) -> list[Encoded]:
-        """One window, [1, mel bins, frames]."""
+        """One window, [1, mel bins, frames], of any length up to the longest."""
         named = {port.any_name: array for port, array in self._encoder(features).items()}
         return [Encoded(named.pop("encoded"), named)]
 

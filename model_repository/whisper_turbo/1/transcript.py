@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+# Words that are rarely said again at once, and characters of languages without spaces.
+_WORDS_AGAIN, _CHARACTERS_AGAIN = 3, 4
 _PUNCTUATION_AFTER = "\"'.。,，!！?？:：”)]}、…»"
 # After a blank, these open a quotation.
 _OPENING = (' "', " '")
@@ -45,6 +47,20 @@ def compression_ratio(text: str) -> float:
     letters: dict[str, int] = {}
     data = bytes(letters.setdefault(letter, len(letters)) % 256 for letter in text)
     return len(data) / len(zlib.compress(data)) if data else 1.0
+
+
+def says_twice(text: str, language: str) -> bool:
+    """Whether some words are said again at once; ``compression_ratio`` sees only longer repetitions."""
+    unspaced = language in _UNSPACED_LANGUAGES
+    letters = ("".join(filter(str.isalnum, part)) for part in (text if unspaced else text.lower().split()))
+    words = [word for word in letters if word]
+    for count in range(_CHARACTERS_AGAIN if unspaced else _WORDS_AGAIN, len(words) // 2 + 1):
+        alike = 0
+        for word, later in zip(words, words[count:], strict=False):
+            alike = alike + 1 if word == later else 0
+            if alike == count:
+                return True
+    return False
 
 
 def decode_pieces(tokens: Sequence[int], decode: Callable[[list[int]], str]) -> list[str]:

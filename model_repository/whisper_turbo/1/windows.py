@@ -8,7 +8,7 @@ import numpy as np
 from engines import Decoded, Encoded
 from features import SAMPLE_RATE
 from numpy.typing import NDArray
-from transcript import Word, compression_ratio
+from transcript import Word, compression_ratio, says_twice
 
 # The lowest sampling temperature. Lower ones would overflow float32 scores, and give the same result as 0.
 _LEAST_TEMPERATURE = 0.001
@@ -49,10 +49,11 @@ class Transcript:
 
 @dataclass(frozen=True)
 class Attempt:
-    """One decoding of a window."""
+    """One decoding of a window; ``endless`` if it reached the most tokens."""
 
     decoded: Decoded
     text: str
+    endless: bool = False
 
     @property
     def repeats_itself(self) -> bool:
@@ -76,10 +77,15 @@ class Attempt:
 
 @dataclass
 class Job:
-    """A window and the results of each step; ``attempts`` are in the order of their temperatures."""
+    """A window and the results of each step; ``attempts`` are in the order of their temperatures.
+
+    ``samples`` is how long it was encoded, with silence at its end; ``is_short`` if there was room for more.
+    """
 
     window: Window
     encoded: Encoded
+    samples: int
+    is_short: bool
     # In seconds of the caller's window, which may be cut where the language changes.
     start: float = 0.0
     # The probability of each language's token, if the language has to be detected.
@@ -104,6 +110,17 @@ class Job:
     @property
     def language_of_words(self) -> str:
         return "en" if self.window.translate else self.language
+
+    @property
+    def wants_silence(self) -> bool:
+        """Whether its last attempt may be the result of too little silence, in which Whisper repeats itself."""
+        last = self.attempts[-1]
+        return self.is_short and (last.endless or says_twice(last.text, self.language_of_words) or not last.passes)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no other attempt is needed."""
+        return not (self.wants_silence or self.doubtful)
 
     @property
     def doubtful(self) -> bool:

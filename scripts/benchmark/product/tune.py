@@ -1,83 +1,42 @@
 """Finds the settings of a model that meet a latency target, with Triton's model control.
 
-    python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0
+    python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0 --apply
     python -m scripts.benchmark.product.tune --url http://host:8080/v1 --triton http://host:8000 --key KEY
 
-It loads each combination, warms it up and measures it in a closed loop through the frontend. At the end it loads the
-model as its file says; it does not change the file.
+It loads each combination, what runs first, warms it up and measures it in a closed loop through the frontend. Then it
+measures the best one and what ran once more, in turn. At the end it loads the model as before, and prints the lines for
+the model's file, or writes them with ``--apply``.
 """
 
 import argparse
 import asyncio
 import functools
-import itertools
 import os
 import sys
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 
-from frontend.catalogue.models import MODELS, SPEECH, Served
-from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, KOKORO, VOICES
 from scripts.benchmark.common import load, output
 from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
-from scripts.benchmark.product import batches
+from scripts.benchmark.product import advice, batches, grid
+from scripts.benchmark.product.api_names import api_names, triton_models
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
+from scripts.benchmark.product.rows import HEAD, Sweep, Tried, by_use, row, table
 from scripts.benchmark.product.triton_counts import between, settled
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
-# Seconds until a frontend notices that a model is gone; then interval (seconds) and number of tries until it is back.
-_AWAY_SECONDS = 1.0
+# Interval (seconds) and number of tries until a frontend serves a loaded model.
 _AGAIN_SECONDS, _TRIES = 0.2, 300
 _SERVED = 200
-# Of Kokoro, the English one.
-_VOICES = {**{voice.triton_model: name for name, voice in VOICES.items()}, KOKORO: DEFAULTS_BY_LANGUAGE["en"]}
-
-
-@dataclass(frozen=True)
-class Tried:
-    """The result of one combination: ``p95`` in seconds, and throughput.
-
-    From the frontend's metrics, or None without them: mean calls in flight, their bound, the work that an execution
-    should have, and the share of it that executions had.
-    """
-
-    knobs: Knobs
-    p95: float
-    units_a_second: float
-    unit: str
-    mean_batch: float
-    errors: int
-    in_flight: float | None = None
-    bound: float | None = None
-    batch_work: float | None = None
-    batch_fill: float | None = None
-
-    def meets(self, p95: float) -> bool:
-        return not self.errors and self.p95 <= p95
-
-
-def combinations(config: dict[str, Any], arguments: argparse.Namespace) -> list[Knobs]:
-    """All combinations of the requested values. A model without batches has no delay and no batch size."""
-    batches = bool(config.get("max_batch_size")) and "dynamic_batching" in config
-    delays, sizes = (arguments.delays, arguments.batches) if batches else ([None], [None])
-    product = itertools.product(delays, sizes, arguments.instances, arguments.threads)
-    return [Knobs(*values) for values in product]
-
-
-def api_names(model: str) -> tuple[str, str, str]:
-    """Operation, model and voice in the API of calls that go to a Triton model."""
-    for offered in MODELS.values():
-        if offered.triton_model == model or (model in _VOICES and offered.operation == SPEECH):
-            return offered.operation, offered.id, _VOICES.get(model, "")
-    raise ValueError(f"no call of the API goes to {model}")
 
 
 async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace) -> Tried:
@@ -100,60 +59,61 @@ def _metrics(target: Target, arguments: argparse.Namespace) -> str:
 
 
 async def _until_served(client: load.Client, request: Call) -> None:
+    status = 0
     for _ in range(_TRIES):
-        if (await client.send(request, asyncio.get_running_loop().time())).status == _SERVED:
+        status = (await client.send(request, asyncio.get_running_loop().time())).status
+        if status == _SERVED:
             return
+        if status in (401, 403, 404):
+            break
         await asyncio.sleep(_AGAIN_SECONDS)
+    raise SystemExit(f"{request.path} is not served: {f'it answers {status}' if status else 'no connection'}")
 
 
-async def _load(control: Control, config: dict[str, Any]) -> str:
-    await control.unload()
-    await asyncio.sleep(_AWAY_SECONDS)
-    return await control.load(config)
-
-
-async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> list[Tried]:
+async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> Sweep:
     """Measure every combination, and load the model as before."""
-    found: list[Tried] = []
-    timeout = aiohttp.ClientTimeout(total=_LOAD_SECONDS)
-    async with aiohttp.ClientSession(timeout=timeout) as session:
-        control = Control(session, target.triton, arguments.model)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_LOAD_SECONDS)) as session:
+        control = Control(session, target.triton, arguments.model, target.secret)
         config = await control.config()
+
+        async def measured(knobs: Knobs) -> list[Tried]:
+            if refused := await control.load(overridden(config, knobs)):
+                report(f"not loaded with {knobs}: {refused}")
+                return []
+            tried = await _try(target, knobs, arguments)
+            report(row(tried, arguments.p95))
+            return [tried]
+
         try:
-            for knobs in combinations(config, arguments):
-                if refused := await _load(control, overridden(config, knobs)):
-                    report(f"{knobs}: {refused}")
-                    continue
-                found.append(await _try(target, knobs, arguments))
-                report(row(found[-1], arguments.p95))
+            return await _measure(grid.combinations(config, arguments), config, arguments, measured, report)
         finally:
-            await _load(control, config)
+            await control.load(config)
             operation, name, voice = api_names(arguments.model)
             async with load.connected(target.address, target.key) as client:
                 await _until_served(client, calls(operation, 1, arguments.seed, name, voice)[0])
-    return found
 
 
-_KNOBS = ("delay us", "max batch", "instances", "threads")
-_GIVEN = ("p95 ms", "throughput/s", "mean batch", "in flight", "at most", "batch work", "batch fill", "holds")
-_HEAD = output.head((*_KNOBS, *_GIVEN))
-
-
-def row(tried: Tried, p95: float) -> str:
-    """A line of the table."""
-    numbers = (f"{1000 * tried.p95:.0f}", f"{tried.units_a_second:.0f} {tried.unit}", f"{tried.mean_batch:.2f}")
-    seen = (_word(tried.in_flight, ".1f"), _word(tried.bound), _word(tried.batch_work), _word(tried.batch_fill, ".0%"))
-    return output.line((*tried.knobs.words(), *numbers, *seen, "yes" if tried.meets(p95) else "no"))
-
-
-def _word(number: float | None, form: str = ".0f") -> str:
-    return "-" if number is None else format(number, form)
-
-
-def table(found: list[Tried], p95: float) -> str:
-    """Combinations that meet the target come first; each group is sorted by throughput."""
-    best = sorted(found, key=lambda tried: (not tried.meets(p95), -tried.units_a_second))
-    return "\n".join([_HEAD, *(row(tried, p95) for tried in best)])
+async def _measure(
+    rows: Sequence[Knobs],
+    config: dict[str, Any],
+    arguments: argparse.Namespace,
+    measured: Callable[[Knobs], Awaitable[list[Tried]]],
+    report: Callable[[str], None],
+) -> Sweep:
+    running, *others = rows
+    report(f"{grid.length(len(rows), arguments.seconds)}\n\n{HEAD}")
+    began = time.monotonic()
+    found = await measured(running)
+    if others:
+        rest = grid.in_minutes((time.monotonic() - began) * len(others))
+        print(f"this is what runs; the other {len(others)} rows take about {rest}", file=sys.stderr, flush=True)
+    for knobs in others:
+        found += await measured(knobs)
+    best = next((tried.knobs for tried in by_use(found, arguments.p95) if tried.meets(arguments.p95)), running)
+    if best == running:
+        return Sweep(config, found, [])
+    # The best of many rows was lucky too.
+    return Sweep(config, found, [*await measured(running), *await measured(best)])
 
 
 def _numbers(text: str) -> list[int]:
@@ -162,38 +122,49 @@ def _numbers(text: str) -> list[int]:
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Find the settings of a model that meet a latency target.")
-    described.add_argument("--model", choices=(*Served.of().triton_models, KOKORO), default="m3_embedder")
+    described.add_argument("--model", choices=triton_models(), default="m3_embedder")
     described.add_argument("--p95", type=float, default=1.0, help="the target in seconds")
+    described.add_argument("--apply", action="store_true", help="write the best row into the model's file")
     described.add_argument("--callers", type=int, default=16)
     described.add_argument("--seconds", type=float, default=8.0, help="seconds of measurement per combination")
-    described.add_argument("--delays", type=_numbers, default=[0, 2000, 10_000], help="max_queue_delay, microseconds")
-    described.add_argument("--batches", type=_numbers, default=[4, 32], help="max_batch_size")
-    described.add_argument("--instances", type=_numbers, default=[1, 2])
-    described.add_argument("--threads", type=_numbers, default=[1, 2])
+    for name, what in (
+        ("delays", "max_queue_delay, microseconds"),
+        ("batches", "max_batch_size"),
+        ("instances", "instances"),
+        ("threads", "threads of an instance"),
+    ):
+        described.add_argument(f"--{name}", type=_numbers, help=f"{what}; by default values around what runs")
     described.add_argument("--url", default="", help="a running Quartet, with /v1; else it is started")
     described.add_argument("--triton", default="", help="its Triton's HTTP address, with --url")
     described.add_argument(
         "--metrics", default="", help="its frontend's metrics, with --url; by default /metrics next to /v1"
     )
     described.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""))
+    described.add_argument(
+        "--secret", default=os.environ.get("QUARTET_TRITON_SECRET", ""), help="that of its Triton, with --url"
+    )
     described.add_argument("--seed", type=int, default=1)
     described.add_argument("--out", type=Path, default=Path("build/tune"))
     return described
 
 
 def main() -> int:
-    arguments = parser().parse_args()
-    running = Target(arguments.url, arguments.key, arguments.triton)
-    print(_HEAD)
+    described = parser()
+    arguments = described.parse_args()
+    if bool(arguments.url) != bool(arguments.triton):
+        described.error("--url and --triton go together")
+    running = Target(arguments.url, arguments.key, arguments.triton, secret=arguments.secret)
+    report = functools.partial(print, flush=True)
     with nullcontext(running) if arguments.url else own_product() as target:
-        found = asyncio.run(sweep(target, arguments, functools.partial(print, flush=True)))
-    if not found:
-        return 1
-    stem, shown = arguments.out / arguments.model, table(found, arguments.p95)
-    numbers = {"model": arguments.model, "p95": arguments.p95, "tried": [asdict(tried) for tried in found]}
-    output.write(stem, shown, numbers)
-    print(f"\n{shown}\n\nwritten to {arguments.out}")
-    return 0
+        try:
+            swept = asyncio.run(sweep(target, arguments, report))
+        except aiohttp.ClientError as error:
+            raise SystemExit(f"Triton at {target.triton}: {error}") from None
+    shown = table(swept.found, arguments.p95)
+    named = {"model": arguments.model, "p95": arguments.p95}
+    output.write(arguments.out / arguments.model, shown, {**named, "tried": [asdict(each) for each in swept.found]})
+    print(f"\n{shown}\n\nwritten to {arguments.out}\n")
+    return advice.give(swept, arguments)
 
 
 if __name__ == "__main__":

@@ -12,14 +12,14 @@ import numpy as np
 import onnx
 import torch
 from numpy.typing import NDArray
-from transformers import AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models.checkpoints import SourceError, read_json
 from scripts.export_models.parity import Check, not_checked
-from scripts.export_models.precisions import text_precisions
+from scripts.export_models.precisions import by_speed, text_precisions
 from scripts.export_models.progress import SILENT, Progress
-from scripts.export_models.text import calibration, checks, fp16, model_folder, models
+from scripts.export_models.text import calibration, checks, fp16, model_folder, models, speeds
 from scripts.export_models.text.checks import Ids
 from scripts.export_models.text.encoder import Precision
 from scripts.export_models.text.models import Trained
@@ -48,22 +48,44 @@ class TextExport:
     held_out: Ids
 
 
-def ways(name: str, source: Path, target: Path, precision: str, progress: Progress = SILENT) -> list[Way]:
-    """The ways to write a text model's graph, tokenizer and settings into ``target``, beginning with ``precision``."""
+def ways(
+    name: str, source: Path, target: Path, precision: str, progress: Progress = SILENT, work: Path = Path()
+) -> list[Way]:
+    """The ways to write a text model's graph, tokenizer and settings into ``target``, beginning with ``precision``.
+
+    What is measured for ``auto`` is kept in the folder ``work``.
+    """
     check_promise(name, source)
-    return ways_of(lambda: _model(name, source), source, target, precision, progress)
+    return ways_of(lambda: _model(name, source), source, target, precision, progress, work)
 
 
 def ways_of(
-    model: Callable[[], TextExport], source: Path, target: Path, precision: str, progress: Progress = SILENT
+    model: Callable[[], TextExport],
+    source: Path,
+    target: Path,
+    precision: str,
+    progress: Progress = SILENT,
+    work: Path = Path(),
 ) -> list[Way]:
     """The ways to export a ``model``, which is loaded when the first way begins."""
     loaded = cache(model)
+    tried, why = _chosen(precision, source, progress, work / "speeds.json")
 
     def way(precision: Precision) -> Way:
-        return Way(precision, lambda: _export(loaded(), source, target, precision, progress))
+        return Way(precision, lambda: _export(loaded(), source, target, precision, progress), why)
 
-    return [way(cast("Precision", each)) for each in text_precisions(precision)]
+    return [way(cast("Precision", each)) for each in tried]
+
+
+def _chosen(wanted: str, source: Path, progress: Progress, memory: Path) -> tuple[list[str], str]:
+    """The precisions to try, and what was measured if that decided."""
+    possible = text_precisions(wanted)
+    if wanted != "auto" or len(possible) == 1:
+        return possible, ""
+    progress.step("measuring precisions", 0, 1)
+    precisions = [cast("Precision", each) for each in possible]
+    seconds = speeds.remembered(memory, AutoConfig.from_pretrained(source), precisions)
+    return by_speed(seconds), ", ".join(f"{each} {1000 * took:.0f} ms" for each, took in seconds.items())
 
 
 def _model(name: str, source: Path) -> TextExport:

@@ -12,7 +12,7 @@ from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.encoder import EncoderShape, Packing, query_key_value
 from scripts.export_models.text.processor import ProcessorEncoder
-from scripts.export_models.text.quantise import Smoothing, rounded, smoothing, zero_point
+from scripts.export_models.text.quantise import Rounding, Smoothing, rounded, smoothing, zero_point
 
 # Groups of the wide feed-forward channels, sorted by size. Each has its own scales, since their sizes differ most.
 _GROUPS = 4
@@ -24,10 +24,16 @@ class Int8Encoder(ProcessorEncoder):
     """Builds an encoder from its weights and the calibration of its linear layers' inputs."""
 
     def __init__(
-        self, g: Graph, shape: EncoderShape, weights: Weights, calibration: Calibration, progress: Progress = SILENT
+        self,
+        g: Graph,
+        shape: EncoderShape,
+        weights: Weights,
+        calibration: Calibration,
+        progress: Progress = SILENT,
+        rounding: Rounding = rounded,
     ) -> None:
         super().__init__(g, shape, weights, progress)
-        self._calibration = calibration
+        self._calibration, self._rounded = calibration, rounding
 
     def _layer(self, x: str, norm: str, name: str, pack: Packing, tokens: str) -> str:
         g = self._g
@@ -56,10 +62,12 @@ class Int8Encoder(ProcessorEncoder):
         smooth = smoothing(inputs, self._linear_of(first).weight)
         wide = smooth.of_inputs(self._linear_of(first)).columns(order)
         scales = column_scales(wide.weight, 1)
-        widening = np.split(rounded(wide.weight, scales, smooth.hessian(inputs)), _GROUPS, axis=1)
+        widening = np.split(self._rounded(wide.weight, scales, smooth.hessian(inputs)), _GROUPS, axis=1)
         narrow = self._linear_of(second)
         narrow_scales = column_scales(narrow.weight[order], _GROUPS)
-        narrowing = np.split(rounded(narrow.weight[order], narrow_scales, inner.hessian[np.ix_(order, order)]), _GROUPS)
+        narrowing = np.split(
+            self._rounded(narrow.weight[order], narrow_scales, inner.hessian[np.ix_(order, order)]), _GROUPS
+        )
         tokens = quantise_tokens(g, self._smooth_norm(x, norm, smooth), zero_point(smooth.sample(inputs)))
         answer, sample = self._norm(x, norm), inner.sample[:, order]
         for group, channels in enumerate(np.split(np.arange(len(order)), _GROUPS)):
@@ -77,7 +85,7 @@ class Int8Encoder(ProcessorEncoder):
         inputs = self._calibration[measured]
         joined = smooth.of_inputs(Linear.joined(layers))
         scales = column_scales(joined.weight, 1)
-        weight = rounded(joined.weight, scales, smooth.hessian(inputs))
+        weight = self._rounded(joined.weight, scales, smooth.hessian(inputs))
         tokens = quantise_tokens(self._g, x, zero_point(smooth.sample(inputs)))
         parts = (np.split(array, len(layers), axis=-1) for array in (weight, scales[0], joined.bias))
         return [

@@ -23,6 +23,7 @@ from scripts.export_models.text.encoder import (
 )
 from scripts.export_models.text.int8 import Int8Encoder
 from scripts.export_models.text.processor import PaddedBatch, ProcessorEncoder
+from scripts.export_models.text.quantise import Rounding, rounded
 
 Pooling = Literal["cls", "mean"]
 
@@ -31,19 +32,20 @@ Pooling = Literal["cls", "mean"]
 class Trained:
     """An encoder's Hugging Face configuration and its weights by name, without the model's prefix.
 
-    ``calibration`` has the inputs of its linear layers, for int8.
+    ``calibration`` has the inputs of its linear layers, for int8, and ``rounding`` rounds their weights.
     """
 
     config: Any
     weights: Weights
     calibration: Calibration
     progress: Progress = SILENT
+    rounding: Rounding = rounded
 
     def encoder(self, g: Graph, precision: Precision) -> PackedEncoder:
         """Its packed encoder in that precision."""
         shape = EncoderShape.of(self.config)
         if precision == "int8":
-            return Int8Encoder(g, shape, self.weights, self.calibration, self.progress)
+            return Int8Encoder(g, shape, self.weights, self.calibration, self.progress, self.rounding)
         return (CudaEncoder if precision == "fp16" else ProcessorEncoder)(g, shape, self.weights, self.progress)
 
     def pooled(self, g: Graph, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:

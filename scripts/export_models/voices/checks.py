@@ -1,7 +1,6 @@
 """Compares the samples of an exported voice with the original's, for sentences of every length, with the same noise."""
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -39,20 +38,21 @@ def utterances(symbols: Sequence[int], speakers: bool) -> list[Arrays]:
     ]
 
 
-def with_seeds(model: onnx.ModelProto, path: Path) -> None:
-    """Write a model to ``path`` with seeds, so that each session draws the same noise."""
+def with_seeds(model: onnx.ModelProto) -> bytes:
+    """A model's file with seeds, so that each session draws the same noise."""
     for number, node in enumerate(nodes_of(model, *_NOISES)):
         kept = [attribute for attribute in node.attribute if attribute.name != _SEED]
         del node.attribute[:]
         node.attribute.extend([*kept, onnx.helper.make_attribute(_SEED, float(number + 1))])
-    onnx.save(model, path)
+    content: bytes = model.SerializeToString()
+    return content
 
 
-def session(model: Path, threads: int) -> Infer:
-    """Load a model with ONNX Runtime."""
+def session(model: bytes, threads: int) -> Infer:
+    """Load a model's file with ONNX Runtime."""
     options = ort.SessionOptions()
     options.intra_op_num_threads = threads
-    loaded = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
+    loaded = ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def infer(inputs: Arrays) -> NDArray[np.float32]:
         samples: NDArray[np.float32] = loaded.run(None, inputs)[0]

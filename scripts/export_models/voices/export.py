@@ -3,7 +3,6 @@
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
@@ -127,9 +126,6 @@ def _compared(
     name: str, original: onnx.ModelProto, model: onnx.ModelProto, spoken: Sequence[checks.Arrays]
 ) -> list[Check]:
     """Compare both graphs with the same noise."""
-    with TemporaryDirectory() as folder:
-        paths = [Path(folder, "original.onnx"), Path(folder, "ours.onnx")]
-        for each, path in zip((original, model), paths, strict=True):
-            checks.with_seeds(each, path)
-        before, after = (lambda path=path: checks.session(path, processors()) for path in paths)
-        return checks.compare(name, spoken, before, after)
+    files = [checks.with_seeds(each) for each in (original, model)]
+    before, after = (lambda file=file: checks.session(file, processors()) for file in files)
+    return checks.compare(name, spoken, before, after)

@@ -2,9 +2,10 @@
 
 The words that both hear and the encoder's outputs are compared. In int8, the encoder may lose what int8 loses: the
 original runs again with the weights and inputs of its linear layers rounded to int8, and the export's error must be
-about as large.
+about as large. Short recordings are heard with little silence, in which some checkpoints may repeat themselves.
 """
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -12,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import ctranslate2
-import jiwer
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from scripts.export_models.checkpoints import read_json
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.whisper.silence import LittleSilence, little_silence, short_recordings, word_error
 from scripts.machine import processors
 
 # Silence between two recordings in a window.
@@ -61,7 +62,7 @@ def compare(source: Path, target: Path, name: str, compute_type: str, progress: 
     settings = read_json(target / "quartet.json")
     windows = [each for each in spoken_windows(extractor.chunk_length) if each.language in settings["languages"]]
     # Before the original is loaded, to save memory.
-    ours = _heard(target, used, windows, progress)
+    ours, silence = _heard(target, used, windows, progress)
     original = _Original(source, extractor)
     theirs, rounding = [], []
     for window in progress.over(windows, "comparing windows"):
@@ -71,11 +72,12 @@ def compare(source: Path, target: Path, name: str, compute_type: str, progress: 
     errors = [_error(our.encoded, their.encoded) for our, their in zip(ours, theirs, strict=True)]
     label = f"{compute_type}: {len(windows)} windows"
     said, heard, wanted = ([words(each.text) for each in some] for some in (windows, ours, theirs))
-    more = _word_error(said, heard) - _word_error(said, wanted)
+    more = word_error(said, heard) - word_error(said, wanted)
     checks = [
         _encoder_check(name, label, compute_type, errors, rounding),
         Check(name, f"{label}, more words wrong than the original's", more, _WORD_ERROR_LIMIT),
-        Check(name, f"{label}, words unlike the original's", _word_error(wanted, heard), np.inf),
+        Check(name, f"{label}, words unlike the original's", word_error(wanted, heard), np.inf),
+        Check(name, f"{compute_type}: {silence.what}", silence.more_words_wrong, np.inf),
     ]
     if used != compute_type:
         checks.append(not_checked(name, f"{compute_type}: was run in {used} on a processor, never on CUDA"))
@@ -98,15 +100,22 @@ def spoken_windows(seconds: float) -> list[Spoken]:
     return windows
 
 
-def _heard(target: Path, used: str, windows: Sequence[Spoken], progress: Progress) -> list[Heard]:
+def _heard(target: Path, used: str, windows: Sequence[Spoken], progress: Progress) -> tuple[list[Heard], LittleSilence]:
+    """What the export hears in the windows, and in short ones. ``quartet.json`` is changed if little silence harms."""
     module = recognizer_module()
     recognizer = module.Recognizer(target, compute_type=used, threads=processors())
+    languages = {window.language for window in windows}
+    silence = little_silence(recognizer, [each for each in short_recordings() if each.language in languages], progress)
+    if silence.harms:
+        settings = read_json(target / "quartet.json")
+        settings["silence_seconds"] = settings["window_seconds"]
+        (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
     heard = []
     for window in progress.over(windows, "transcribing windows"):
         audio = module.Window(window.audio, language=window.language)
         (transcript,) = recognizer.transcribe([audio])
         heard.append(Heard(recognizer.encoder_output(audio), "".join(word.text for word in transcript.words)))
-    return heard
+    return heard, silence
 
 
 class _Original:
@@ -211,10 +220,3 @@ def reference_tokens(model: Any, encoded: Any, language: str) -> list[int]:
             tokens.append(token)
             given, past = [token], answer.past_key_values
     return tokens
-
-
-def _word_error(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> float:
-    """The words to insert, remove or replace, as a share of those wanted."""
-    counted = jiwer.process_words([" ".join(each) for each in wanted], [" ".join(each) for each in found])
-    errors = counted.substitutions + counted.deletions + counted.insertions
-    return errors / max(1, sum(map(len, wanted)))

@@ -24,13 +24,13 @@ _MIDDLE, _LOW = 128, 16
 
 
 def whisper_encoder(config: Any, state: dict[str, Any], progress: Progress = SILENT) -> ov.Model:
-    """``features`` FP32 [1, mel bins, 2 x frames] of one window to ``encoded`` FP32 [1, frames, width].
+    """``features`` FP32 [1, mel bins, 2 x frames] of a window of any length to ``encoded`` FP32 [1, frames, width].
 
     Further outputs are ``keys.N`` and ``values.N`` [1, heads, frames, width of a head] for layer N of the decoder; the
     keys are divided by the square root of their width. ``state`` is the state dict of a ``WhisperModel``.
     """
     encoder = _Encoder(config.encoder_attention_heads, config.d_model, state)
-    features = named_input("features", [1, config.num_mel_bins, 2 * config.max_source_positions])
+    features = named_input("features", [1, config.num_mel_bins, -1])
     x = encoder.embed(features)
     for layer in progress.over(range(config.encoder_layers), "building layers"):
         x = encoder.layer(x, f"encoder.layers.{layer}")
@@ -61,7 +61,10 @@ class _Encoder(Layers):
         for name, stride in (("encoder.conv1", 1), ("encoder.conv2", 2)):
             convolved = op.convolution(x, self.weight(f"{name}.weight"), [stride], [1], [1], [1])
             x = op.gelu(op.add(convolved, self.weight(f"{name}.bias")[None, :, None]), "ERF")
-        return op.add(op.transpose(x, [0, 2, 1]), self.weight("encoder.embed_positions.weight")[None])
+        x = op.transpose(x, [0, 2, 1])
+        frames = op.gather(op.shape_of(x), [1], 0)
+        positions = op.slice(self.weight("encoder.embed_positions.weight"), [0], frames, [1], [0])
+        return op.add(x, op.unsqueeze(positions, 0))
 
     def layer(self, x: Any, name: str) -> Any:
         """Attention and feed-forward, each after a normalisation and with a residual connection."""

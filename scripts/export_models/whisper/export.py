@@ -19,6 +19,8 @@ from scripts.export_models.whisper.decoder import whisper_decoder
 from scripts.export_models.whisper.encoder import whisper_encoder
 from scripts.export_models.whisper.served import recognizer_module
 
+_SILENCE_SECONDS, _STEP_SECONDS = 6, 2
+
 
 def convert(
     source: Path, target: Path, compute_type: str, *, graphs: bool = False, progress: Progress = SILENT
@@ -33,6 +35,9 @@ def convert(
     target.mkdir(parents=True, exist_ok=True)
     settings = {
         "window_seconds": extractor["chunk_length"],
+        # A window is encoded with so much silence at least, up to a whole number of steps, at most as a whole window.
+        "silence_seconds": _SILENCE_SECONDS,
+        "step_seconds": _STEP_SECONDS,
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
         "languages": {token.strip("<|>"): identity for token, identity in generation["lang_to_id"].items()},

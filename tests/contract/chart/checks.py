@@ -124,7 +124,7 @@ def ends(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
     """A pod has longer to end than what it runs takes: a frontend its delay and its drain, a Triton its calls."""
     (text,) = [manifest["data"]["quartet.toml"] for manifest in manifests if "quartet.toml" in manifest.get("data", {})]
     file = tomllib.loads(text)
-    (timeout,) = [word.partition("=")[2] for word in arguments() if word.startswith("--exit-timeout-secs=")]
+    (timeout,) = [word.partition("=")[2] for word in arguments("") if word.startswith("--exit-timeout-secs=")]
     needed = {"frontend": file["stop_delay_seconds"] + file["drain_seconds"], "triton": int(timeout)}
     for owner, template in pods(manifests):
         part = template["metadata"]["labels"]["app.kubernetes.io/component"]

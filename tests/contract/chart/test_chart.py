@@ -1,13 +1,16 @@
 """Every rendering of the chart holds what the checks ask, and each check finds what is put in to be found."""
 
+import re
 import shutil
+import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from frontend.config.settings import Settings
 from tests.contract.chart import checks
-from tests.contract.chart.helm import CHART, Helm, HelmError
+from tests.contract.chart.helm import CHART, Helm, HelmError, name
 from tests.contract.chart.kinds import kinds
 
 ONE_SERVER, CLUSTER = (f"{CHART}/values-{name}.yaml" for name in ("one-server", "cluster"))
@@ -140,6 +143,99 @@ def test_the_export_reads_a_claim_with_exported_voices_and_repeats_with_its_revi
     assert jobs[0]["metadata"]["name"] != jobs[1]["metadata"]["name"]
 
 
+@pytest.mark.parametrize("values", [[], ["engine=kserve"], ["secrets.existingSecret=ours"]], ids=str)
+def test_tritons_and_frontends_have_the_same_secret_and_tritons_no_other(helm: Helm, values: list[str]) -> None:
+    rendered = helm.render(*values)
+    found = {}
+    for owner, template in checks.pods(rendered):
+        for container in template["spec"]["containers"]:
+            variables = {each["name"]: each.get("value") for each in container.get("env", [])}
+            if path := variables.get("QUARTET_TRITON_SECRET_FILE"):
+                (mount,) = [each for each in container["volumeMounts"] if path.startswith(each["mountPath"] + "/")]
+                (volume,) = [each for each in template["spec"]["volumes"] if each["name"] == mount["name"]]
+                found[owner] = volume["secret"]
+    tritons = [secret for owner, secret in found.items() if "frontend" not in owner]
+    (frontend,) = [secret for owner, secret in found.items() if "frontend" in owner]
+    only = [{"key": "triton_secret", "path": "triton_secret"}]
+    assert tritons == 3 * [{"secretName": frontend["secretName"], "items": only}]
+    made = [
+        each for each in rendered if each["kind"] == "Secret" and each["metadata"]["name"] == frontend["secretName"]
+    ]
+    assert [set(each["data"]) for each in made] == (
+        [] if "existing" in str(values) else [{"jwt_secret", "admin_key", "triton_secret"}]
+    )
+
+
+@pytest.mark.parametrize(
+    ("values", "resource"),
+    [
+        ([], None),
+        (["pools.text.resources.requests.cpu=999m"], None),
+        (["pools.text.resources.requests.cpu=1"], "requests.cpu"),
+        (["pools.text.resources.requests.cpu=1500m"], "requests.cpu"),
+        (["pools.text.resources.requests.cpu=2.5"], "requests.cpu"),
+        (["pools.text.resources.limits.cpu=4"], "limits.cpu"),
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("engine", ["deployment", "kserve"])
+def test_threads_fit_a_limit_or_a_request_of_processors_and_else_the_node(
+    helm: Helm, engine: str, values: list[str], resource: str | None
+) -> None:
+    rendered = helm.render(f"engine={engine}", *values)
+    (spec,) = [each["spec"] for owner, each in checks.pods(rendered) if owner.endswith("-text")]
+    (container,) = spec["containers"]
+    found = [each["valueFrom"]["resourceFieldRef"] for each in container["env"] if each["name"] == "PROCESSORS"]
+    assert found == ([{"containerName": container["name"], "resource": resource}] if resource else [])
+
+
+def test_an_ingress_passes_large_bodies_and_waits_for_the_longest_answer(helm: Helm) -> None:
+    on = ("ingress.enabled=true", "ingress.host=quartet.example")
+    own = "ingress.annotations.nginx\\.ingress\\.kubernetes\\.io/proxy-body-size=26m"
+    settings = ("frontend.settings.max_audio_seconds=14400", "frontend.settings.audio_second_seconds=0.5")
+    found = []
+    for values in (on, (*on, own, *settings, "frontend.settings.request_seconds=100")):
+        (ingress,) = [each for each in helm.render(*values) if each["kind"] == "Ingress"]
+        found.append(ingress["metadata"]["annotations"])
+    nginx = "nginx.ingress.kubernetes.io/proxy-"
+    assert (found[0][f"{nginx}body-size"], found[0][f"{nginx}read-timeout"]) == ("0", "7860")
+    assert (found[0]["nginx.org/client-max-body-size"], found[0]["haproxy.org/timeout-server"]) == ("0", "7860s")
+    assert found[0][f"{nginx}request-buffering"] == found[0][f"{nginx}buffering"] == "off"
+    # What the operator writes wins, and longer audio takes longer.
+    assert (found[1][f"{nginx}body-size"], found[1][f"{nginx}read-timeout"]) == ("26m", "7660")
+    assert Settings().stop_seconds <= int(found[0][f"{nginx}read-timeout"])
+
+
+def test_the_export_keeps_its_downloads_and_has_a_deadline_and_pods_say_that_they_wait(helm: Helm) -> None:
+    rendered = helm.render("models.workSize=30Gi", "models.deadlineSeconds=3600", "models.claim.storageClass=disk")
+    (job,) = [each for each in rendered if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]
+    assert job["spec"]["activeDeadlineSeconds"] == 3600
+    (work,) = [each for each in job["spec"]["template"]["spec"]["volumes"] if each["name"] == "work"]
+    wanted = f"PersistentVolumeClaim {work['persistentVolumeClaim']['claimName']}"
+    (claim,) = [each for each in rendered if name(each) == wanted]
+    assert claim["spec"]["resources"]["requests"]["storage"] == "30Gi"
+    assert claim["spec"]["storageClassName"] == "disk"
+    waiting = [
+        each["initContainers"][0]
+        for each in (pod["spec"] for _, pod in checks.pods(rendered))
+        if "initContainers" in each
+    ]
+    assert len(waiting) == 4
+    for container in waiting:
+        script = container["command"][2].replace("sleep 2", "exit")
+        done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
+        assert f"waiting for job/{job['metadata']['name']}," in done.stdout
+
+
+def test_a_pod_that_waits_says_so_each_minute_and_begins_when_the_models_are_there(helm: Helm, tmp_path: Path) -> None:
+    (spec,) = [each["spec"] for owner, each in checks.pods(helm.render()) if owner.endswith("-text")]
+    script = re.sub(r"/models/\w+", str(tmp_path / "export"), spec["initContainers"][0]["command"][2])
+    script = script.replace("sleep 2", f"[ $tries -lt 65 ] || mkdir {tmp_path}/export")
+    done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 3
+
+
+REDIS = "sha256:7d1e4ce8b9395088377ab382d1f6cfdbd13b3690795198a0399ab8d683064d6d"
 # The check that finds it, the file, what stands there, and what is put in its place.
 FAULTS = [
     (kinds, "templates/pools.yaml", "apiVersion: policy/v1", "apiVersion: policy/v1beta1"),
@@ -161,7 +257,7 @@ FAULTS = [
     (checks.names, "templates/network.yaml", '"part" "triton"', '"part" "tritons"'),
     (checks.room, "templates/stores.yaml", "toYaml .Values.redis.resources", "toYaml dict"),
     (checks.room, "values.yaml", "sharedMemory: 2Gi", "sharedMemory: 4Gi"),
-    (checks.room, "values.yaml", "tag: 8.2.3-bookworm", "tag: latest"),
+    (checks.room, "values.yaml", f"tag: 8.2.9-bookworm\n    digest: {REDIS}", 'tag: latest\n    digest: ""'),
     (checks.scaling, "templates/autoscaling.yaml", 'ignoreNullValues: "false"', 'ignoreNullValues: "true"'),
     (checks.queries, "templates/autoscaling.yaml", "quartet_in_flight{", "quartet_running{"),
     (checks.scaling, "templates/autoscaling.yaml", "fallback:", "# fallback:"),
@@ -169,7 +265,9 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("check", "file", "find", "put"), FAULTS, ids=[f"{fault[2]}" for fault in FAULTS])
+@pytest.mark.parametrize(
+    ("check", "file", "find", "put"), FAULTS, ids=[fault[2].partition("\n")[0] for fault in FAULTS]
+)
 def test_each_check_finds_a_fault(
     helm: Helm, tmp_path: Path, check: checks.Check, file: str, find: str, put: str
 ) -> None:

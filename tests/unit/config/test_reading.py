@@ -69,6 +69,19 @@ def test_a_file_of_a_secret_overrides_the_settings_file(tmp_path: Path, file: Fi
     assert Settings.from_env(environ).jwt_secret == "x" * 40
 
 
+@pytest.mark.parametrize("empty", ["QUARTET_JWT_SECRET", "QUARTET_JWT_SECRET_FILE"])
+def test_an_empty_variable_of_a_secret_counts_as_absent(tmp_path: Path, empty: str) -> None:
+    both = {"QUARTET_JWT_SECRET": "s" * 40, "QUARTET_JWT_SECRET_FILE": _secret(tmp_path, b"f" * 40)}
+    assert Settings.from_env(both | {empty: ""}).jwt_secret == ("f" if empty == "QUARTET_JWT_SECRET" else "s") * 40
+
+
+def test_an_empty_variable_counts_as_absent_and_hides_no_value_of_the_file(file: File) -> None:
+    environ = {**file("threads = 3\nvoices = 'amy'\nredis = 'redis://store'\n"), "QUARTET_PROT": ""}
+    environ |= dict.fromkeys(("QUARTET_THREADS", "QUARTET_VOICES", "QUARTET_REDIS", "QUARTET_PORT"), "")
+    settings = Settings.from_env(environ)
+    assert (settings.threads, settings.voices, settings.redis, settings.port) == (3, "amy", "redis://store", 8080)
+
+
 @pytest.mark.parametrize(
     ("environ", "content", "message"),
     [

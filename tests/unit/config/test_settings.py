@@ -74,6 +74,12 @@ def test_origins_are_separated_by_commas() -> None:
     }
 
 
+@pytest.mark.parametrize("secret", ["with space", "ä", "two\nlines"])
+def test_a_secret_that_no_header_can_carry_is_refused(secret: str) -> None:
+    with pytest.raises(SettingsError, match="QUARTET_TRITON_SECRET: must have only visible ASCII"):
+        Settings.from_env({"QUARTET_TRITON_SECRET": secret})
+
+
 def test_secrets_are_not_shown() -> None:
     assert "hidden" not in repr(Settings(jwt_secret="hidden", database="hidden", redis="hidden"))
 

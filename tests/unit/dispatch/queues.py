@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from frontend.dispatch.admission import Admission, ModelCalls
 from frontend.dispatch.context import RequestContext
@@ -23,7 +24,8 @@ class Queue(ModelQueue):
         self.admission = Admission(rules)
         self.calls = self.admission.models["m"] = ModelCalls("m", rules, floors)
         self.sender = Sender(self.admission)
-        super().__init__(self.calls, self.sender, bounds)
+        enter, leave = partial(self.sender.enter, self.calls), partial(self.sender.leave, self.calls)
+        super().__init__(self.calls, enter, leave, bounds)
 
     def set_places(self, backend: str, places: int) -> None:
         """Set the slots of a backend; 0 means that it takes no calls."""

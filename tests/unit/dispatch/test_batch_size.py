@@ -215,6 +215,14 @@ def test_small_calls_do_not_measure_the_time_of_work() -> None:
     assert scene.admission.models["m"].seconds_for(100, 1) == 0
 
 
+def test_short_windows_measure_the_time_of_work() -> None:
+    scene = Scene()
+    scene.model("m", Work(30))
+    scene.triton("a", m=PROCESSORS)
+    _whole_calls(scene, 5, cost=8, seconds=0.5)
+    assert scene.admission.models["m"].seconds_for(80, 1) == pytest.approx(5)
+
+
 def test_under_load_the_time_of_work_is_the_measured_one() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)

@@ -1,5 +1,6 @@
 """The command: what it exports, refuses and leaves alone."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -53,6 +54,18 @@ def test_a_voice_is_exported_once_also_if_its_folder_moves(folder: Path) -> None
     assert _written(moved).stat().st_mtime_ns == before
     assert _main(moved, "--force") == 0
     assert _written(moved).stat().st_mtime_ns > before
+
+
+def test_an_export_writes_into_no_file_that_another_export_has_too(folder: Path) -> None:
+    assert _main(folder) == 0
+    other = folder.parent / "other"
+    shutil.copytree(folder.parent / "repository", other, copy_function=os.link)
+    before = {path: path.read_bytes() for path in other.rglob("*") if path.is_file()}
+    assert _main(folder, "--force") == 0
+    assert {path: path.read_bytes() for path in before} == before
+    written = [path for path in (folder.parent / "repository").rglob("*") if path.is_file()]
+    assert len(written) == len(before)
+    assert all(path.stat().st_nlink == 1 for path in written)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts.export_models import precisions
-from scripts.export_models.precisions import bf16_is_fast, int8_is_fast, text_precisions
+from scripts.export_models.precisions import bf16_is_fast, by_speed, int8_is_fast, text_precisions
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,26 @@ def test_fast_int8_is_read_from_the_processors_flags(tmp_path: Path, flags: str,
     assert int8_is_fast(tmp_path / "cpuinfo") is fast
 
 
-@pytest.mark.parametrize(("flags", "fast"), [("avx512_bf16 amx_bf16", True), ("avx512_bf16", False)])
-def test_bfloat16_is_fast_with_amx_alone(tmp_path: Path, flags: str, fast: bool) -> None:
+@pytest.mark.parametrize(
+    ("flags", "fast"),
+    [("avx512_bf16 amx_bf16", True), ("avx512_bf16", True), ("asimddp bf16", True), ("avx512_vnni", False)],
+)
+def test_bfloat16_is_fast_with_instructions_for_it(tmp_path: Path, flags: str, fast: bool) -> None:
     (tmp_path / "cpuinfo").write_text(f"flags\t\t: {flags}\n", encoding="utf-8")
     assert bf16_is_fast(tmp_path / "cpuinfo") is fast
+
+
+@pytest.mark.parametrize(
+    ("seconds", "tried"),
+    [
+        ({"int8": 1.0, "bf16": 1.2, "fp32": 2.0}, ["int8", "bf16", "fp32"]),
+        ({"int8": 1.0, "bf16": 1.19, "fp32": 2.0}, ["bf16", "fp32"]),
+        ({"int8": 1.0, "bf16": 3.0, "fp32": 2.0}, ["int8", "fp32"]),
+        ({"int8": 2.0, "bf16": 3.0, "fp32": 2.0}, ["fp32"]),
+        ({"int8": 1.0, "fp32": 1.1}, ["fp32"]),
+        ({"int8": 1.0, "fp32": 1.3}, ["int8", "fp32"]),
+        ({"bf16": 1.0, "fp32": 1.3}, ["bf16", "fp32"]),
+    ],
+)
+def test_less_exact_ways_are_tried_if_they_are_worth_it(seconds: dict[str, float], tried: list[str]) -> None:
+    assert by_speed(seconds) == tried

@@ -1,11 +1,19 @@
 """An export is read only when it is complete, and the one before stays."""
 
+import errno
+import os
+import re
+import shutil
+import subprocess
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
-from scripts.export_models import stamp
-from scripts.export_models.publish import Exports, has_code
+from scripts.export_models import publish, stamp
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.publish import Exports, alone, has_code, make_secret
 from scripts.export_models.stamp import Stamp
 from scripts.run.model_configs import parsed
 
@@ -133,3 +141,82 @@ def test_another_code_is_noticed(models: Path, code: Path) -> None:
     assert has_code(code, export)
     _write(code, **{WHISPER: "new"})
     assert not has_code(code, export)
+
+
+def test_a_secret_is_made_once_for_users_of_the_same_volume(models: Path) -> None:
+    make_secret(models / "triton.secret")
+    first = (models / "triton.secret").read_text(encoding="utf-8")
+    make_secret(models / "triton.secret")
+    assert re.fullmatch("[0-9a-f]{32}", first)
+    assert (models / "triton.secret").read_text(encoding="utf-8") == first
+    assert (models / "triton.secret").stat().st_mode & 0o777 == 0o444
+    assert [path.name for path in models.iterdir()] == ["triton.secret"]
+
+
+def test_an_export_waits_for_another_one_into_the_same_folder(models: Path) -> None:
+    # A process, because a lock is its.
+    code = "import sys; from pathlib import Path; from scripts.export_models.publish import alone\n"
+    code += "with alone(Path(sys.argv[1])): print('begins', flush=True)"
+    with alone(models):
+        second = subprocess.Popen([sys.executable, "-c", code, str(models)], stdout=subprocess.PIPE, text=True)
+        assert second.stdout is not None
+        assert "another export" in second.stdout.readline()
+    assert second.communicate(timeout=60)[0] == "begins\n"
+
+
+WEIGHTS = "whisper_turbo/1/weights"
+
+
+LARGE = "int8" * 250_000
+
+
+def test_the_next_export_takes_no_room_for_what_does_not_change(models: Path, code: Path) -> None:
+    first = _export(models, code, LARGE)
+    building = Exports(models, "other").begin(code)
+    assert (building / WEIGHTS).samefile(first / WEIGHTS)
+    # What is written in place must not be the other export's.
+    assert not (building / WHISPER).samefile(first / WHISPER)
+    assert not (building / VOICE).samefile(first / VOICE)
+
+
+def _no_links(_from: object, _to: object, **_: object) -> None:
+    raise OSError(errno.EPERM, "there are no links")
+
+
+def test_without_hard_links_it_is_a_copy(models: Path, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = _export(models, code, LARGE)
+    monkeypatch.setattr(os, "link", _no_links)
+    building = Exports(models, "other").begin(code)
+    assert (building / WEIGHTS).read_text(encoding="utf-8") == LARGE
+    assert not (building / WEIGHTS).samefile(first / WEIGHTS)
+
+
+def test_a_copy_without_room_is_refused_before_it_begins(
+    models: Path, code: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _export(models, code, LARGE)
+    monkeypatch.setattr(os, "link", _no_links)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1))
+    with pytest.raises(SourceError, match="of a copy of the export before"):
+        Exports(models, "other").begin(code)
+    assert not (models / ".building-other").exists()
+
+
+def test_with_links_no_room_is_asked_for(models: Path, code: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _export(models, code, LARGE)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1))
+    assert Exports(models, "other").begin(code).is_dir()
+
+
+@pytest.mark.parametrize("number", [errno.ENOSPC, errno.EDQUOT])
+def test_a_full_disk_is_one_sentence(
+    models: Path, code: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], number: int
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(number, os.strerror(number), str(models))
+
+    monkeypatch.setattr(shutil, "copy", full)
+    assert publish.main(["--models", str(models), "--code", str(code)]) == 2
+    assert capsys.readouterr().err == (
+        f"export stopped: the disk of {models} is full: make room and start again; what is finished stays\n"
+    )

@@ -1,5 +1,6 @@
 """Downloads from a local model hub, folders, and the demo's packages."""
 
+import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from scripts.export_models.checkpoints import (
 )
 from scripts.export_models.demo.packages import Offer, Published
 from scripts.export_models.demo.published import PUBLISHED
+from scripts.export_models.kokoro.styles import OWN
 from scripts.export_models.sources import DemoSource, FolderSource, HubSource, source_of, style, styles
 from tests.hub import Cut, Hub
 
@@ -27,6 +29,16 @@ WRITTEN = 10 * 1024 * 1024
 LARGE = bytes(range(256)) * 100_000
 TINY = Checkpoint("BAAI/tiny", REVISION, "MIT", 26_000_000, ("config.json", "model.safetensors"))
 WEIGHTS = "BAAI/tiny/model.safetensors"
+
+
+def _pin(monkeypatch: pytest.MonkeyPatch, file: str, content: bytes) -> None:
+    monkeypatch.setitem(checkpoints.hub_hashes(), file, hashlib.sha256(content).hexdigest())
+
+
+@pytest.fixture(autouse=True)
+def _tiny_is_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
+    _pin(monkeypatch, "BAAI/tiny/config.json", SMALL)
+    _pin(monkeypatch, WEIGHTS, LARGE)
 
 
 @pytest.fixture
@@ -53,12 +65,40 @@ def test_a_second_fetch_downloads_nothing(hub: Hub, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", TINY.files)
-def test_a_file_with_another_hash_is_refused_and_removed(hub: Hub, tmp_path: Path, name: str) -> None:
+def test_a_file_with_another_hash_than_the_pinned_is_refused_and_removed_whatever_the_hub_says_of_it(
+    hub: Hub, tmp_path: Path, name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = f"{TINY.repository}/{name}"
-    hub.hashes[file] = "0" * len(hub.hashes[file])
-    with pytest.raises(SourceError, match="hash"):
+    _pin(monkeypatch, file, b"what was pinned")
+    with pytest.raises(SourceError, match=f"{file} of {hub.address} does not have its pinned hash"):
         HubSource(tmp_path, hub.address).fetch(TINY)
     assert not (tmp_path / file).exists()
+
+
+def test_a_file_without_a_pinned_hash_is_not_downloaded(
+    hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delitem(checkpoints.hub_hashes(), WEIGHTS)
+    with pytest.raises(SourceError, match="no SHA-256"):
+        HubSource(tmp_path, hub.address).fetch(TINY)
+    assert not hub.served[WEIGHTS]
+
+
+def test_a_file_that_was_changed_on_disk_is_downloaded_again(hub: Hub, tmp_path: Path) -> None:
+    folder = HubSource(tmp_path, hub.address).fetch(TINY)
+    (folder / "config.json").write_bytes(b"{}")
+    HubSource(tmp_path, hub.address).fetch(TINY)
+    assert (folder / "config.json").read_bytes() == SMALL
+
+
+def test_all_files_of_all_checkpoints_have_a_pinned_hash() -> None:
+    pinned = checkpoints.hub_hashes()
+    assert all(len(digest) == 64 and int(digest, 16) for digest in pinned.values())
+    all_checkpoints = (WHISPER_TURBO, WHISPER_LARGE, EMBEDDER, checkpoints.RERANKER, checkpoints.VOICES)
+    assert {f"{each.repository}/{file}" for each in all_checkpoints for file in each.files} <= pinned.keys()
+    # The demo's own styles of Kokoro are some of the hub's.
+    for path in OWN.glob("*.bin"):
+        assert pinned[f"{KOKORO_82M.repository}/voices/{path.name}"] == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
 def test_a_file_the_hub_does_not_have_is_named(hub: Hub, tmp_path: Path) -> None:
@@ -132,6 +172,7 @@ def test_a_style_of_the_hub_is_downloaded(tmp_path: Path, monkeypatch: pytest.Mo
     file = tmp_path / "hub" / KOKORO_82M.repository / "voices" / "af_bella.bin"
     file.parent.mkdir(parents=True)
     file.write_bytes(bytes(510 * 256 * 4))
+    _pin(monkeypatch, f"{KOKORO_82M.repository}/voices/af_bella.bin", file.read_bytes())
     with Hub(tmp_path / "hub", {KOKORO_82M.repository: KOKORO_82M.revision}) as hub:
         monkeypatch.setenv("HF_ENDPOINT", hub.address)
         assert style(speaker, tmp_path / "work").read_bytes() == file.read_bytes()

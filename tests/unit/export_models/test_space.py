@@ -32,12 +32,12 @@ def test_downloads_and_exports_on_two_disks_are_not_added_up(tmp_path: Path) -> 
     space.check([Need(Path("/dev/shm"), 3 * _GB, "downloads"), Need(tmp_path, 3 * _GB, "exports")])
 
 
-def test_only_the_hub_is_downloaded_from_and_only_a_whisper_takes_scratch(tmp_path: Path) -> None:
+def test_only_the_hub_is_downloaded_from_and_nothing_takes_scratch(tmp_path: Path) -> None:
     def what(source: str, sizes: dict[Checkpoint, int]) -> list[str]:
         return [need.what for need in space.needs(source, sizes, tmp_path, tmp_path)]
 
     assert what("folder", {EMBEDDER: 1}) == ["exports"]
-    assert what("folder", {WHISPER_TURBO: 1}) == ["exports", "scratch"]
+    assert what("folder", {WHISPER_TURBO: 1}) == ["exports"]
     assert what("hub", {EMBEDDER: 1}) == ["downloads", "exports"]
 
 

@@ -93,6 +93,13 @@ def test_the_processor_counts_for_auto_alone(
     assert (len(found) == 2) is matters
 
 
+def test_a_precision_that_auto_may_choose_is_another_wish(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("int8_is_fast", "bf16_is_fast"):
+        monkeypatch.setattr(precisions, name, lambda: True)
+    wishes = [_of("m3_embedder", folder, precision=wanted) for wanted in ("auto", "int8", "bf16", "fp32")]
+    assert not any(one.of_the_same(other) for one in wishes for other in wishes if one is not other)
+
+
 def test_whisper_is_exported_the_same_on_any_processor(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = set()
     for fast in (True, False):

@@ -1,8 +1,9 @@
+import errno
 from collections.abc import Callable
 
 import pytest
 
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.checkpoints import DiskFullError, SourceError
 from scripts.export_models.parity import Check
 from scripts.export_models.ways import Exported, Way, first_that_passes
 
@@ -37,6 +38,12 @@ def test_a_way_that_fails_a_check_is_skipped_with_the_difference() -> None:
 def test_a_way_that_raises_is_skipped_with_the_first_line_of_the_error(error: Exception, reason: str) -> None:
     exported = first_that_passes([Way("rewritten", _raising(error)), _way("original")])
     assert exported == Exported("original", [], [f"rewritten: {reason}"])
+
+
+def test_after_a_full_disk_no_other_way_is_tried() -> None:
+    ways = [Way("int8", _raising(OSError(errno.ENOSPC, "full", "/models/x"))), Way("fp32", _raising(AssertionError()))]
+    with pytest.raises(DiskFullError, match="the disk of /models/x is full"):
+        first_that_passes(ways)
 
 
 def test_if_no_way_passes_the_error_has_all_reasons() -> None:

@@ -1,6 +1,8 @@
 """uv installs from where this machine's pip does, and pip where uv does not; a step is one line."""
 
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -12,8 +14,10 @@ from scripts.install.pip_settings import uv_environment
 from scripts.install.quiet import StepFailedError, Steps
 from tests.conftest import ROOT
 
-PART = Part("packages", ("requirements.txt",))
-# IdempotencyWindow what it is asked for, and tells of one setting.
+FILES = ("frontend/requirements.txt", "tests/requirements.txt")
+PART = Part("packages", FILES)
+_FILES = "--no-deps --require-hashes -r frontend/requirements.txt -r tests/requirements.txt"
+# It repeats what it is asked for, and tells of one setting.
 _PYTHON = """case "$*" in *"config list") echo "global.find-links='/wheels'";; *) echo "$@";; esac"""
 
 
@@ -24,9 +28,15 @@ def _put(name: str, code: str) -> None:
     path.chmod(0o755)
 
 
+def _said(folder: Path, part: Part = PART) -> list[str]:
+    """What the installers were asked for that worked."""
+    Installer(Steps(folder / "log")).part(part)
+    lines = (folder / "log").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith("$")]
+
+
 def _last_line_of_install(folder: Path) -> str:
-    Installer(Steps(folder / "log")).part(PART)
-    return (folder / "log").read_text().splitlines()[-1]
+    return _said(folder)[-1]
 
 
 @pytest.fixture(autouse=True)
@@ -34,12 +44,11 @@ def _checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment whose Python does nothing."""
     monkeypatch.chdir(tmp_path)
     _put("python", _PYTHON)
-    (tmp_path / "requirements.txt").touch()
 
 
 def test_uv_installs_into_the_environment(tmp_path: Path) -> None:
     _put("uv", 'echo "$@"')
-    assert _last_line_of_install(tmp_path) == "pip install --python .venv/bin/python -r requirements.txt"
+    assert _last_line_of_install(tmp_path) == f"pip install --python .venv/bin/python {_FILES}"
 
 
 def test_uv_uses_pips_settings_unless_its_own_variables_are_set(
@@ -51,41 +60,50 @@ def test_uv_uses_pips_settings_unless_its_own_variables_are_set(
     assert _last_line_of_install(tmp_path) == "/others"
 
 
-_NOT_HERE = 'case "$*" in *+cpu*) exit 1;; *) echo "$@";; esac'
-_NOWHERE = 'case "$*" in *cpu*) exit 1;; *) echo "$@";; esac'
+_TORCH = Part("packages", FILES, torch=True)
+_CPU = "--no-deps --require-hashes -r scripts/export_models/requirements-cpu.txt"
+_CUDA = "--no-deps --require-hashes -r scripts/export_models/requirements-cuda.txt"
+_UV, _PIP = "pip install --python .venv/bin/python", "-m pip --python .venv/bin/python install"
+_NOT_HERE = 'case "$*" in *backend*) echo "$@";; *-cpu.txt*) exit 1;; *) echo "$@";; esac'
+_NOWHERE = 'case "$*" in *-cpu.txt*) exit 1;; *) echo "$@";; esac'
 
 
 @pytest.mark.parametrize(
-    ("code", "asked"),
-    [('echo "$@"', "torch==1.0+cpu "), (_NOT_HERE, "--torch-backend cpu "), (_NOWHERE, "")],
-    ids=["on an index of this machine", "on PyTorch's own", "nowhere"],
+    ("uv", "python", "said"),
+    [
+        ('echo "$@"', "exit 1", [f"{_UV} {_CPU}", f"{_UV} {_FILES}"]),
+        (_NOT_HERE, "exit 1", [f"{_UV} --torch-backend cpu {_CPU}", f"{_UV} {_FILES}"]),
+        (_NOWHERE, _NOWHERE, [f"{_UV} {_CUDA}", f"{_UV} {_FILES}"]),
+        ("exit 1", 'echo "$@"', [f"{_PIP} {_CPU}", f"{_PIP} {_FILES}"]),
+        ("exit 1", _NOWHERE, [f"{_PIP} {_CUDA}", f"{_PIP} {_FILES}"]),
+    ],
+    ids=["on an index of this machine", "on PyTorch's own", "nowhere", "pip", "pip, nowhere"],
 )
-def test_a_torch_without_cuda_is_preferred(tmp_path: Path, code: str, asked: str) -> None:
-    (tmp_path / "torch.txt").write_text("numpy==1.0\ntorch==1.0\n")
-    (tmp_path / "requirements.txt").write_text("-r torch.txt\n")
-    _put("uv", code)
-    assert _last_line_of_install(tmp_path) == f"pip install --python .venv/bin/python {asked}-r requirements.txt"
-
-
-@pytest.mark.parametrize(("fails", "asked"), [("never", "torch==1.0+cpu "), ("+cpu", "")])
-def test_pip_too_prefers_a_torch_without_cuda(tmp_path: Path, fails: str, asked: str) -> None:
-    (tmp_path / "requirements.txt").write_text("torch==1.0\n")
-    _put("python", f'case "$*" in *{fails}*) exit 1;; *) echo "$@";; esac')
-    assert _last_line_of_install(tmp_path) == f"-m pip --python .venv/bin/python install {asked}-r requirements.txt"
+def test_a_torch_without_cuda_is_preferred(tmp_path: Path, uv: str, python: str, said: list[str]) -> None:
+    _put("uv", uv)
+    _put("python", f'case "$*" in *"config list") ;; *) {python};; esac')
+    assert _said(tmp_path, _TORCH) == said
 
 
 def test_a_torch_with_cuda_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "requirements.txt").write_text("torch==1.0\n")
     _put("uv", _NOWHERE)
-    _last_line_of_install(tmp_path)
+    _put("python", f'case "$*" in *"config list") ;; *) {_NOWHERE};; esac')
+    _said(tmp_path, _TORCH)
     assert "it comes with CUDA's libraries" in capsys.readouterr().out
+
+
+def test_an_unlocked_part_takes_what_its_packages_need_and_a_torch_without_cuda_too(tmp_path: Path) -> None:
+    (tmp_path / "peers.txt").write_text("numpy==1.0\ntorch==1.0\n")
+    _put("uv", 'echo "$@"')
+    said = _said(tmp_path, Part("peers", ("peers.txt",), locked=False))
+    assert said == [f"{_UV} torch==1.0+cpu", f"{_UV} -r peers.txt"]
 
 
 @pytest.mark.parametrize("code", ["exit 1", None], ids=["uv fails", "no uv"])
 def test_pip_installs_if_uv_does_not(tmp_path: Path, code: str | None) -> None:
     if code is not None:
         _put("uv", code)
-    assert _last_line_of_install(tmp_path) == "-m pip --python .venv/bin/python install -r requirements.txt"
+    assert _last_line_of_install(tmp_path) == f"-m pip --python .venv/bin/python install {_FILES}"
 
 
 def test_a_folder_that_cannot_be_written_to_is_one_sentence(tmp_path: Path) -> None:
@@ -140,6 +158,39 @@ def test_a_failure_names_the_log_and_the_reason(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import sys; sys.exit('no such package')"]
     with pytest.raises(StepFailedError, match=rf"a step: failed \(no such package\); {tmp_path}/log"):
         Steps(tmp_path / "log").run("a step", command)
+
+
+_PIP = """Looking in indexes: http://127.0.0.1:9/simple, http://127.0.0.1:9/other
+WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError(<HTTPConnection>: refused)': /uv/
+ERROR: No matching distribution found for uv==1"""
+_UV_SAYS = "  cause: Failed to fetch: `http://127.0.0.1:9/simple/x/`\n  cause: client error (Connect)"
+_PYPI = "WARNING: Retrying after connection broken by 'NameResolutionError': /simple/uv/"
+
+
+@pytest.mark.parametrize(
+    ("output", "index"),
+    [(_PIP, "http://127.0.0.1:9/simple"), (_UV_SAYS, "http://127.0.0.1:9/simple/x/"), (_PYPI, "PyPI")],
+    ids=["pip", "uv", "pip's default"],
+)
+def test_an_index_that_cannot_be_reached_is_named_with_its_variable(tmp_path: Path, output: str, index: str) -> None:
+    command = [sys.executable, "-c", f"print({output!r}); raise SystemExit(1)"]
+    said = f"^a step: the package index {re.escape(index)} cannot be reached; name another by PIP_INDEX_URL"
+    with pytest.raises(StepFailedError, match=said):
+        Steps(tmp_path / "log").run("a step", command)
+
+
+def test_another_fault_after_an_unreachable_index_is_told_as_it_is(tmp_path: Path) -> None:
+    steps = Steps(tmp_path / "log")
+    assert not steps.tried("first", [sys.executable, "-c", f"print({_PIP!r}); raise SystemExit(1)"])
+    with pytest.raises(StepFailedError, match="second: failed .broken requirement.;"):
+        steps.run("second", [sys.executable, "-c", "print('broken requirement'); raise SystemExit(1)"])
+
+
+def test_without_an_index_nothing_else_is_tried(tmp_path: Path) -> None:
+    _put("pip", "exit 1")
+    _put("python", f"printf %s {shlex.quote(_PIP)}; exit 1")
+    with pytest.raises(StepFailedError, match="uv, which installs the rest: the package index"):
+        Installer(Steps(tmp_path / "log")).base()
 
 
 def test_an_optional_step_returns_whether_it_worked(tmp_path: Path) -> None:

@@ -15,6 +15,8 @@ from scripts.local_triton.assemble import assemble_backends, environment
 from scripts.local_triton.checks import PreflightError, find_wheel
 from tests.conftest import ROOT
 
+SECRET = 32 * "5"
+
 
 def test_the_backends_are_triton_pythons_with_this_interpreters_stub_and_the_stand_in(tmp_path: Path) -> None:
     (tmp_path / "backends" / "of-an-earlier-run").mkdir(parents=True)
@@ -102,7 +104,8 @@ def image(tmp_path: Path) -> Path:
 def _environment(image: Path) -> dict[str, str]:
     """``python3`` is that of these tests."""
     path = f"{image}:{Path(sys.executable).parent}:/usr/bin:/bin"
-    return {"PATH": path, "APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(image / "current")}
+    values = {"PATH": path, "APP": str(ROOT), "TMPDIR": str(image), "MODEL_REPOSITORY": str(image / "current")}
+    return {**values, "QUARTET_TRITON_SECRET": SECRET}
 
 
 def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
@@ -115,15 +118,30 @@ def _started(image: Path, *arguments: str, **variables: str) -> list[str]:
 
 def test_the_image_starts_triton_with_the_arguments_of_the_launcher_before_its_own(image: Path) -> None:
     repository = f"--model-repository={image / 'repository'}"
-    arguments = [*settings.arguments(), repository, "--load-model=*", "a b"]
+    arguments = [*settings.arguments(SECRET), repository, "--load-model=*", "a b"]
     assert _without_secrets(_started(image, "--load-model=*", "a b")[2:]) == _without_secrets(arguments)
 
 
-def test_each_start_closes_what_nobody_calls_by_another_value(image: Path) -> None:
-    for arguments in ([_started(image), _started(image)], [settings.arguments(), settings.arguments()]):
+def test_each_start_closes_what_nobody_calls_by_another_value_and_model_control_by_the_secret(image: Path) -> None:
+    for arguments in ([_started(image), _started(image)], [settings.arguments(SECRET), settings.arguments(SECRET)]):
         first, second = ([each for each in every if "-restricted-" in each] for every in arguments)
         assert _without_secrets(first) == _without_secrets(second) != first != second
-        assert len(first) == 2
+        assert len(first) == 4
+        assert [each.partition("=")[2] for each in first[2:]] == [f"model-repository:quartet={SECRET}"] * 2
+
+
+def test_the_image_reads_the_secret_from_a_file(image: Path) -> None:
+    (image / "secret").write_text(f"of-the-file-{SECRET}\n", encoding="utf-8")
+    started = _started(image, QUARTET_TRITON_SECRET="", QUARTET_TRITON_SECRET_FILE=str(image / "secret"))
+    assert len([each for each in started if each.endswith(f"model-repository:quartet=of-the-file-{SECRET}")]) == 2
+
+
+@pytest.mark.parametrize("variables", [{}, {"QUARTET_TRITON_SECRET_FILE": "/dev/null"}], ids=["none", "empty"])
+def test_the_image_does_not_start_without_a_secret(image: Path, variables: dict[str, str]) -> None:
+    environment = _environment(image) | {"QUARTET_TRITON_SECRET": ""} | variables
+    done = subprocess.run([image / "triton.sh"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "QUARTET_TRITON_SECRET" in done.stderr
 
 
 def _without_secrets(arguments: list[str]) -> list[str]:
@@ -147,7 +165,7 @@ def test_a_variable_of_the_environment_is_kept(image: Path) -> None:
 
 
 def test_triton_has_explicit_model_control_and_does_not_complete_configurations() -> None:
-    assert {"--model-control-mode=explicit", "--disable-auto-complete-config"} <= set(settings.arguments())
+    assert {"--model-control-mode=explicit", "--disable-auto-complete-config"} <= set(settings.arguments(SECRET))
 
 
 def test_sigterm_reaches_triton_and_the_image_ends_with_its_exit_code(image: Path) -> None:

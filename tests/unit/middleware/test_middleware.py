@@ -5,8 +5,9 @@ from sqlalchemy.exc import OperationalError
 from frontend.access.caller import Caller
 from frontend.access.names import MissingError, RegistryError
 from frontend.errors import InsufficientQuota
+from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.context import context_of
-from frontend.middleware.request_id import HEADERS, add_headers, request_id_middleware
+from frontend.middleware.headers import HEADERS, add_headers
 from frontend.observe.logs import request_id
 from tests.raw import Answer, ask, head
 from tests.serving import serving
@@ -81,7 +82,7 @@ async def _hello(request: web.Request) -> web.StreamResponse:
 
 
 async def _get(path: str, *lines: str) -> Answer:
-    async with serving(_hello, middlewares=[request_id_middleware]) as port:
+    async with serving(_hello, middlewares=[access_log_middleware]) as port:
         return await ask(port, head("GET", path, *lines))
 
 

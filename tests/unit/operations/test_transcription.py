@@ -28,6 +28,7 @@ from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import Threads
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs, Outputs
+from scripts.export_models.whisper.served import recognizer_module
 from tests.fakes import FakeTriton
 from tests.speech import decoded, encode, say
 
@@ -82,11 +83,11 @@ class Scene:
         return transcription
 
 
-def _repository(folder: Path) -> Path:
+def _repository(folder: Path, **more: Any) -> Path:
     for model in ("whisper_turbo", "whisper_large_v3"):
         path = folder / model / "1" / "whisper" / "quartet.json"
         path.parent.mkdir(parents=True)
-        path.write_text(json.dumps({"window_seconds": WINDOW_SECONDS, "languages": LANGUAGES}), encoding="utf-8")
+        path.write_text(json.dumps({"window_seconds": WINDOW_SECONDS, "languages": LANGUAGES} | more), encoding="utf-8")
     return folder
 
 
@@ -98,13 +99,39 @@ async def scene(tmp_path: Path) -> AsyncIterator[Scene]:
     await scene.threads.close()
 
 
-async def test_every_window_costs_a_whole_window(scene: Scene) -> None:
+async def test_every_window_of_an_earlier_export_costs_a_whole_window(scene: Scene) -> None:
     await scene.transcribe(encode(np.concatenate([SPEECH] * 4), "wav"))
     seconds = [inputs["audio"].shape[1] / 16_000 for _, inputs in scene.triton.calls]
     assert min(seconds) < WINDOW_SECONDS - 1
     assert scene.dispatcher.costs == [WINDOW_SECONDS] * len(seconds)
-    # One window is the smallest execution.
+    # One whole window is the smallest execution.
     assert scene.dispatcher.batch("whisper_turbo") == WINDOW_SECONDS
+
+
+async def test_a_window_costs_what_is_encoded_of_it(tmp_path: Path) -> None:
+    scene = Scene(
+        Settings(model_repository=_repository(tmp_path, silence_seconds=1.5, step_seconds=0.5)), Noting(), Threads(2)
+    )
+    await scene.transcribe(encode(np.concatenate([SPEECH] * 4), "wav"))
+    await scene.dispatcher.close()
+    await scene.threads.close()
+    seconds = [inputs["audio"].shape[1] / 16_000 for _, inputs in scene.triton.calls]
+    assert min(scene.dispatcher.costs) < WINDOW_SECONDS
+    for cost, spoken in zip(sorted(scene.dispatcher.costs), sorted(seconds), strict=True):
+        assert min(WINDOW_SECONDS, spoken + 1.5) <= cost < spoken + 2.0
+        assert cost % 0.5 == 0
+    assert scene.dispatcher.batch("whisper_turbo") == WINDOW_SECONDS
+
+
+@pytest.mark.parametrize(
+    ("seconds", "work"), [(0.1, 8), (2.0, 8), (2.1, 10), (17.5, 24), (22.0, 28), (22.1, 30), (24.0, 30), (30.0, 30)]
+)
+def test_the_work_of_a_window_is_what_whisper_encodes(seconds: float, work: float) -> None:
+    settings = {"window_seconds": 30, "mel_bins": 80, "silence_seconds": 6, "step_seconds": 2}
+    assert Abilities(30.0, silence_seconds=6.0, step_seconds=2.0).work([seconds]) == work
+    encoder = recognizer_module("encoding").WindowEncoder(MagicMock(encodes_together=False), settings, 1)
+    window = recognizer_module().Window(np.zeros(round(seconds * 16_000), np.float32))
+    assert encoder.samples(window) == work * 16_000
 
 
 async def test_a_window_is_no_longer_than_the_model_says(scene: Scene) -> None:
@@ -150,6 +177,8 @@ async def test_an_answer_of_the_wrong_shape_is_bad(scene: Scene, name: str, chan
 
 def test_abilities_are_read_from_the_export(tmp_path: Path) -> None:
     assert Abilities.of(_repository(tmp_path), "whisper_large_v3") == Abilities(WINDOW_SECONDS, LANGUAGES.keys())
+    folder = _repository(tmp_path / "with silence", silence_seconds=6, step_seconds=2)
+    assert Abilities.of(folder, "whisper_turbo") == Abilities(WINDOW_SECONDS, LANGUAGES.keys(), 6.0, 2.0)
 
 
 async def test_a_language_that_only_other_whispers_know_is_refused_before_the_file_is_read(scene: Scene) -> None:

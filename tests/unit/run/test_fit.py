@@ -147,6 +147,16 @@ def test_a_line_a_model_says_what_runs_and_where_each_number_comes_from(reposito
     assert "instances 2 (this machine)" in lines["piper_ryan"]
 
 
+def test_a_line_says_in_which_precision_a_model_was_exported_and_what_was_measured(
+    repository: Path, tmp_path: Path
+) -> None:
+    stamp.write(repository, "m3_embedder", Stamp(way="bf16", why="int8 37 ms, bf16 42 ms"))
+    stamp.write(repository, "whisper_turbo", Stamp(way="int8"))
+    for lines in (TWO.write(repository), TWO.link(repository, tmp_path / "linked")):
+        assert lines["m3_embedder"].endswith(", exported in bf16 (int8 37 ms, bf16 42 ms)")
+        assert lines["whisper_turbo"].endswith(", exported in int8")
+
+
 def _set(repository: Path, name: str, text: str) -> None:
     (repository / name / "config.pbtxt").write_text(text, encoding="utf-8")
 
@@ -168,6 +178,19 @@ def test_links_leave_the_repository_alone_and_bring_configurations_that_fit(repo
     assert {path: path.read_bytes() for path in before} == before
     assert (folder / "whisper_turbo" / "config.pbtxt").resolve() == repository / "whisper_turbo" / "config.pbtxt"
     assert _written(folder)["whisper_turbo"].instance_group[0].count == fit.whispers
+
+
+def test_what_an_earlier_start_wrote_into_a_checkout_does_not_run(repository: Path, tmp_path: Path) -> None:
+    machine, config = repository / "m3_embedder" / "configs" / "machine.pbtxt", repository / "m3_embedder/config.pbtxt"
+    Fit.of(4, 8 * 10**9).write(repository)
+    assert machine.is_file()
+    text = config.read_text(encoding="utf-8")
+    # Nothing is left open, so nothing is written.
+    config.write_text(text.replace('"auto"', '"1"'), encoding="utf-8")
+    Fit.of(4, 8 * 10**9).link(repository, tmp_path / "linked")
+    assert list((tmp_path / "linked" / "m3_embedder" / "configs").iterdir()) == []
+    Fit.of(4, 8 * 10**9).link(repository, tmp_path / "linked", "gpu")
+    assert not (tmp_path / "linked" / "m3_embedder" / "configs" / "machine.pbtxt").exists()
 
 
 def test_on_a_gpu_its_own_files_are_fitted_and_voices_have_those_of_processors(
@@ -200,10 +223,20 @@ def test_a_model_that_is_not_exported_is_left_out(repository: Path, tmp_path: Pa
         stamp.write(repository, "piper_ryan", Stamp(failed="no such file"))
     else:
         stamp.remove(repository, "piper_ryan")
-    TWO.link(repository, tmp_path / "linked")
+    lines = TWO.link(repository, tmp_path / "linked")
+    assert lines["piper_ryan"].endswith("not exported")
     assert not (tmp_path / "linked" / "piper_ryan").exists()
     assert (tmp_path / "linked" / "piper_amy").exists()
 
 
 def test_a_large_machine_has_kokoros_of_four_threads_if_memory_allows() -> None:
     assert [Fit.of(16, memory * GB).kokoros for memory in (4, 8, 64)] == [1, 2, 3]
+
+
+def test_a_model_of_the_operators_is_linked_as_it_is(repository: Path, tmp_path: Path) -> None:
+    (repository / "their_own" / "1").mkdir(parents=True)
+    (repository / "their_own" / "config.pbtxt").write_text('backend: "python"\nmax_batch_size: 4\n', encoding="utf-8")
+    TWO.link(repository, tmp_path / "linked")
+    linked = tmp_path / "linked" / "their_own"
+    assert (linked / "config.pbtxt").samefile(repository / "their_own" / "config.pbtxt")
+    assert not any((linked / "configs").iterdir())

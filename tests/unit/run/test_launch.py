@@ -43,6 +43,15 @@ def test_the_command_avoids_the_proxy_of_the_environment(monkeypatch: pytest.Mon
     assert "curl -s --noproxy 127.0.0.1 http://127.0.0.1:8080/v1/audio/speech" in _shown()[-2]
 
 
+def test_the_end_is_told_to_others_and_on_the_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told: list[bool] = []
+    stack: Mock = create_autospec(Stack, instance=True, url="http://127.0.0.1:1", api_key="qk_1")
+    stack.start.side_effect = KeyboardInterrupt
+    assert launch(stack, Choice("run", state=tmp_path), (), lambda: told.append(stack.stop.called)) == 0
+    assert told == [False]
+    assert "stopping: requests in flight are finished; Ctrl-C again drops them" in capsys.readouterr().out
+
+
 def _launch(
     folder: Path, signals: tuple[signal.Signals, ...] = (), *, is_correct: bool = True, **effects: Mock
 ) -> Mock:

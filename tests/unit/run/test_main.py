@@ -70,6 +70,7 @@ _MODULES = [
     "scripts.run",
     "scripts.run.preflight",
     "scripts.run.known_answers",
+    "scripts.run.export",
     "scripts.install",
     "scripts.export_models",
 ]

@@ -2,6 +2,7 @@
 
 import signal
 import subprocess
+import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
@@ -70,6 +71,31 @@ def test_a_hurried_stop_does_not_wait_for_requests() -> None:
         stack._frontend = frontend
         stack.hurry()
         assert frontend.wait(20) == -signal.SIGINT
+
+
+def _sleeping() -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(["env", "--default-signal=INT", "sleep", "60"], start_new_session=True)
+
+
+def test_a_hurried_stop_does_not_wait_for_triton(capfd: pytest.CaptureFixture[str]) -> None:
+    stack, frontend = Stack(1, {}), _sleeping()
+    stack._frontend, stack._started, stack.triton._process = frontend, True, _sleeping()
+    stack.hurry()
+    frontend.wait(20)
+    began = time.monotonic()
+    stack.stop()
+    assert time.monotonic() - began < 3
+    stack.hurry()
+    assert capfd.readouterr().out == "dropping requests in flight; waiting for the frontend and Triton to end\n"
+
+
+def test_a_hurry_while_triton_ends_kills_it() -> None:
+    stack, frontend, server = Stack(1, {}), _sleeping(), _sleeping()
+    frontend.kill()
+    frontend.wait(20)
+    stack._frontend, stack.triton._process = frontend, server
+    stack.hurry()
+    assert server.wait(20) == -signal.SIGKILL
 
 
 def _started(
@@ -163,7 +189,20 @@ def test_the_secret_of_mobile_tokens_goes_on_unless_another_is_set() -> None:
     assert Stack(1, {"QUARTET_JWT_SECRET": "s" * 32}, previous=kept).jwt_secret == "s" * 32
 
 
-def test_a_secret_with_a_file_is_not_set_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("name", ["jwt_secret", "triton_secret"])
+def test_a_secret_with_a_file_is_not_set_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     (tmp_path / "secret").write_text("s" * 32)
-    environ = {"QUARTET_JWT_SECRET_FILE": str(tmp_path / "secret")}
-    assert Settings.from_env(environ | Stack(1, environ).environment()).jwt_secret == "s" * 32
+    environ = {f"QUARTET_{name.upper()}_FILE": str(tmp_path / "secret")}
+    made = Stack(1, environ)
+    assert getattr(Settings.from_env(environ | made.environment()), name) == "s" * 32
+    given: list[Mapping[str, str]] = []
+    monkeypatch.setattr(stack, "start_child", lambda command, environment, log: given.append(environment))
+    made._start_frontend()
+    assert getattr(Settings.from_env(given[0]), name) == "s" * 32
+
+
+def test_each_start_has_its_own_secret_of_triton_unless_one_is_set() -> None:
+    first, second = Stack(1, {}).triton.secret, Stack(1, {}).triton.secret
+    assert len(first) == 32
+    assert first != second
+    assert Stack(1, {"QUARTET_TRITON_SECRET": "mine"}).triton.secret == "mine"

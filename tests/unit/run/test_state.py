@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from scripts.local_triton.checks import PreflightError
-from scripts.run.state import check_folder, check_models, check_writable, folder_in_use, models_in_use
+from scripts.run.state import check_folder, check_models, check_writable, folder_in_use, models_in_use, models_kept
 from tests.conftest import ROOT
 
 
@@ -60,6 +60,15 @@ def test_a_folder_in_use_names_its_process_port_and_start(
     with pytest.raises(PreflightError, match=f"already: process {occupied.pid} on port 8099 since {since}"):
         ask(tmp_path)
     assert json.loads((tmp_path / "running.json").read_text())["port"] == 8099
+
+
+def test_a_folder_whose_quartet_ends_says_so(tmp_path: Path) -> None:
+    with folder_in_use(tmp_path, 8099) as ending:
+        ending()
+        said = f"ends since .*: process {os.getpid()} still finishes requests; .*kill -INT {os.getpid()}$"
+        with pytest.raises(PreflightError, match=said):
+            check_folder(tmp_path)
+    check_folder(tmp_path)
 
 
 def test_a_folder_is_free_when_its_process_was_killed(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
@@ -117,3 +126,21 @@ def test_equal_models_are_shared_and_other_models_refused(occupied: subprocess.P
 
 def test_unused_models_are_exported(tmp_path: Path) -> None:
     assert _use("demo", tmp_path) == ["demo"]
+
+
+def test_models_that_somebody_measures_are_not_exported(tmp_path: Path) -> None:
+    lock = tmp_path / "lock"
+    assert _use("demo", tmp_path) == ["demo"]
+    with models_kept(lock):
+        assert _use("demo", tmp_path) == []
+        with pytest.raises(PreflightError, match="runs on the models of demo; stop it before those of hub"):
+            _use("hub", tmp_path)
+    assert _use("hub", tmp_path) == ["hub"]
+
+
+def test_models_that_are_being_exported_are_not_measured(occupied: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    with pytest.raises(PreflightError, match="exports models just now"), models_kept(tmp_path / "lock"):
+        pass
+    _exported(occupied)
+    with models_kept(tmp_path / "lock"):
+        pass

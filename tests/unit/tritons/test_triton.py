@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.grpc.model_config_pb2 import ModelInstanceGroup
 
-from frontend.errors import BadGateway, Unreached
+from frontend.errors import AccountRefused, BadGateway, Unreached
 from frontend.observe.logs import NO_REQUEST, request_id
 from frontend.tritons import triton as module
 from frontend.tritons.inference import Capacity
@@ -35,8 +35,18 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         self.refuses_loads = False
         self.gpus: list[int] = []
         self.kind = ModelInstanceGroup.KIND_CPU
+        # The calls and their secrets.
+        self.secrets: list[tuple[str, str]] = []
+        self.closed = False
+
+    async def note(self, name: str, context: Any) -> None:
+        self.secrets.append((name, dict(context.invocation_metadata()).get("triton-grpc-protocol-quartet", "")))
+        if self.closed:
+            words = "This protocol is restricted, expecting header 'triton-grpc-protocol-quartet'"
+            await context.abort(grpc.StatusCode.UNAVAILABLE, words)
 
     async def RepositoryIndex(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        await self.note("RepositoryIndex", context)
         entries = [
             service_pb2.RepositoryIndexResponse.ModelIndex(name=name, version="1", state=state, reason=reason)
             for name, (state, reason) in self.states.items()
@@ -44,9 +54,11 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         return service_pb2.RepositoryIndexResponse(models=entries)
 
     async def ModelReady(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        await self.note("ModelReady", context)
         return service_pb2.ModelReadyResponse(ready=request.name not in self.not_ready)
 
     async def ModelConfig(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        await self.note("ModelConfig", context)
         answer = service_pb2.ModelConfigResponse()
         answer.config.backend = "python" if request.name == "whisper" else "onnxruntime"
         answer.config.max_batch_size = 8
@@ -56,16 +68,19 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         return answer
 
     async def ModelInfer(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        await self.note("ModelInfer", context)
         self.calls.append(request)
         if self.words and (words := self.words.pop(0)):
             await context.abort(grpc.StatusCode.INTERNAL, words)
         return service_pb2.ModelInferResponse(model_name=request.model_name)
 
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        await self.note("RepositoryModelUnload", context)
         self.done.append(f"unload {request.model_name}")
         return service_pb2.RepositoryModelUnloadResponse()
 
     async def RepositoryModelLoad(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
+        await self.note("RepositoryModelLoad", context)
         self.done.append(f"load {request.model_name}")
         if self.refuses_loads:
             await context.abort(grpc.StatusCode.INVALID_ARGUMENT, "load failed for model 'whisper': no memory")
@@ -78,12 +93,12 @@ async def service() -> Service:
 
 
 @asynccontextmanager
-async def serving(service: Service) -> AsyncIterator[Triton]:
+async def serving(service: Service, secret: str = "") -> AsyncIterator[Triton]:
     server = grpc.aio.server()
     service_pb2_grpc.add_GRPCInferenceServiceServicer_to_server(service, server)
     port = server.add_insecure_port("127.0.0.1:0")
     await server.start()
-    made = Triton(f"127.0.0.1:{port}")
+    made = Triton(f"127.0.0.1:{port}", secret=secret)
     for model in MODELS:
         await made.capacity(model)
     yield made
@@ -184,6 +199,22 @@ async def test_a_failed_load_keeps_tritons_message_for_the_log(triton: Triton, s
         await triton.reload("whisper")
     assert "no memory" not in failed.value.message
     assert "no memory" in str(failed.value.__cause__)
+
+
+@pytest.mark.parametrize("call", ["ready_models", "broken_models", "reload"])
+async def test_model_control_has_the_secret_and_no_other_call_has_it(service: Service, call: str) -> None:
+    async with serving(service, secret="s3cret") as triton:
+        await getattr(triton, call)("whisper" if call == "reload" else MODELS)
+    control = {"RepositoryIndex", "RepositoryModelUnload", "RepositoryModelLoad"}
+    assert {name for name, secret in service.secrets if secret == "s3cret"} <= control
+    assert {name for name, secret in service.secrets if not secret} & control == set()
+
+
+async def test_a_triton_that_wants_another_secret_refuses(triton: Triton, service: Service) -> None:
+    service.closed = True
+    for call in (triton.ready_models(MODELS), triton.broken_models(MODELS), triton.reload("whisper")):
+        with pytest.raises(AccountRefused):
+            await call
 
 
 async def test_a_port_without_a_server_raises_unreached() -> None:

@@ -1,5 +1,8 @@
 """The code of Triton's Whisper model, imported from the model repository, and exports of Whisper base to try it on."""
 
+import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -9,7 +12,7 @@ import pytest
 from scripts.export_models.whisper.export import convert
 from scripts.export_models.whisper.served import recognizer_module
 from tests.checkpoints import whisper_base
-from tests.unit.whisper.engines import ctranslate_engine, openvino_engine, tokens_of
+from tests.unit.whisper.engines import ScriptedEngine, ctranslate_engine, openvino_engine, tokens_of
 
 
 @pytest.fixture(scope="session")
@@ -52,3 +55,25 @@ def engine(exported: Path) -> Any:
 @pytest.fixture(scope="session")
 def ctranslate(converted: Path) -> Any:
     return ctranslate_engine(converted)
+
+
+@pytest.fixture
+def scripted_with(
+    module: ModuleType, tokens: Any, exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., ScriptedEngine]:
+    """Makes an engine that a recognizer of its own asks, with these settings in ``quartet.json``."""
+
+    def make(*, together: bool = False, **settings: Any) -> ScriptedEngine:
+        engine = ScriptedEngine(tokens, encodes_together=together)
+        monkeypatch.setattr(recognizer_module("openvino_engine"), "OpenVinoEngine", lambda *_, **__: engine)
+        monkeypatch.setattr(module, "Tokens", lambda *_: tokens)
+        folder = tmp_path / "whisper"
+        folder.mkdir()
+        shutil.copy(exported / "tokenizer.json", folder)
+        written = json.loads((exported / "quartet.json").read_text(encoding="utf-8")) | settings
+        said = {name: value for name, value in written.items() if value is not None}
+        (folder / "quartet.json").write_text(json.dumps(said), encoding="utf-8")
+        engine.recognizer = module.Recognizer(folder)
+        return engine
+
+    return make

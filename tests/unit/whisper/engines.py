@@ -13,9 +13,8 @@ from numpy.typing import NDArray
 from scripts.export_models.whisper.served import recognizer_module
 
 SAMPLE_RATE = 16_000
-WINDOW_SAMPLES = 30 * SAMPLE_RATE
-# Of the encoder's output.
-FRAMES = 1500
+# Of the parts of a window whose language is asked.
+PART_FRAMES = 150
 GOOD, BAD = -0.2, -1.5
 LOUD, QUIET = 0.1, 0.9
 
@@ -38,6 +37,7 @@ def openvino_engine(folder: Path, beam_size: int = 1) -> Any:
         heads=settings["alignment_heads"],
         flags=settings["processor_flags"],
         threads=2,
+        frames=50 * settings["window_seconds"],
     )
 
 
@@ -53,9 +53,9 @@ def _log_mel() -> Any:
     return recognizer_module("features").LogMel(80)
 
 
-def features_of(audio: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Features [1, mel bins, frames] of a window."""
-    features: NDArray[np.float32] = _log_mel()(audio, WINDOW_SAMPLES)[None]
+def features_of(audio: NDArray[np.float32], seconds: int = 30) -> NDArray[np.float32]:
+    """Features [1, mel bins, frames] of audio with silence up to these seconds."""
+    features: NDArray[np.float32] = _log_mel()(audio, seconds * SAMPLE_RATE)[None]
     return features
 
 
@@ -116,11 +116,12 @@ class ScriptedEngine:
         self.encoded.append(features)
         first = sum(len(each) for each in self.encoded[:-1])
         engines = recognizer_module("engines")
-        return [engines.Encoded(np.full((1, FRAMES, 1), first + at, np.float32)) for at in range(len(features))]
+        frames = features.shape[-1] // 2
+        return [engines.Encoded(np.full((1, frames, 1), first + at, np.float32)) for at in range(len(features))]
 
     def languages(self, windows: Sequence[Any]) -> list[dict[int, float]]:
         self.asked_for_languages.append(_numbers(windows))
-        are_parts = windows[0].output.shape[1] < FRAMES
+        are_parts = windows[0].output.shape[1] == PART_FRAMES
         rankings = self.rankings_of_parts if are_parts else [self.ranking] * len(windows)
         return [{self.tokens.id(f"<|{code}|>"): each for code, each in ranking.items()} for ranking in rankings]
 

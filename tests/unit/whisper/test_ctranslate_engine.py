@@ -155,12 +155,34 @@ def test_the_output_of_a_whole_batch_stays_on_its_device(making: Making, model: 
     assert [each is model.encoded for each in model.given] == [True, True]
 
 
+@pytest.mark.parametrize("places", [[0, 1], [1, 2], [2]], ids=["first", "last", "one"])
+def test_neighbours_in_a_batch_are_not_copied(making: Making, model: Model, places: list[int]) -> None:
+    engine = making(device="cuda")
+    windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
+    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0, [None] * len(places))
+    given = np.asarray(model.given[0])
+    assert given[:, 0, 0].tolist() == places
+    assert np.shares_memory(given, np.asarray(model.encoded))
+
+
 @pytest.mark.parametrize("places", [[0, 2], [2, 0, 1], [0, 0, 1, 2]], ids=["some", "in another order", "one twice"])
 def test_other_windows_are_put_together(making: Making, model: Model, places: list[int]) -> None:
     engine = making(device="cuda")
     windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
     engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0, [None] * len(places))
     assert np.asarray(model.given[0])[:, 0, 0].tolist() == places
+
+
+@pytest.mark.parametrize("places", [[0, 1], [0, 2], [2, 1]])
+def test_windows_in_bfloat16_are_put_together_in_bfloat16(making: Making, model: Model, places: list[int]) -> None:
+    engine, kinds = making(device="cuda", compute_type="bfloat16"), code.ctranslate2.DataType
+    encode = model.encode
+    model.encode = lambda features: encode(features).to(kinds.bfloat16)  # type: ignore[method-assign]
+    windows = engine.encode(np.zeros((3, 80, 3000), np.float32))
+    engine.decode([windows[at] for at in places], [[1, 2]] * len(places), 50, 0.0, [None] * len(places))
+    (given,) = model.given
+    assert given.dtype == kinds.bfloat16
+    assert np.asarray(given.to(kinds.float32))[:, 0, 0].tolist() == places
 
 
 def test_the_configuration_of_its_place_is_used(making: Making, model: Model) -> None:

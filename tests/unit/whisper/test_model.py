@@ -4,7 +4,7 @@ import importlib
 import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -16,7 +16,7 @@ from tritonclient.grpc import model_config_pb2
 
 from tests import python_backend
 from tests.conftest import ROOT
-from tests.python_backend import Tensor, TritonError
+from tests.python_backend import Response, Sender, Tensor, TritonError
 
 OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 OF_WORDS = ("word_start", "word_end", "word_text", "word_probability")
@@ -28,13 +28,15 @@ class Request:
     cancelled: bool = False
     # None without the optional input.
     translate: bool | None = None
+    language: bytes = b"de"
+    sender: Sender = field(default_factory=Sender)
 
     def tensor(self, name: str) -> Tensor | None:
         if name == "translate" and self.translate is None:
             return None
         values: dict[str, Any] = {
             "audio": np.full((1, len(self.text)), 0.5, np.float32),
-            "language": np.array([[b"de"]], np.object_),
+            "language": np.array([[self.language]], np.object_),
             "prompt": np.array([[self.text.encode()]], np.object_),
             "temperature": np.array([[0.25]], np.float32),
             "translate": np.array([[self.translate]]),
@@ -44,30 +46,38 @@ class Request:
     def is_cancelled(self) -> bool:
         return self.cancelled
 
+    def get_response_sender(self) -> Sender:
+        return self.sender
+
 
 class Recognizer:
-    """Answers a window with its prompt and another word; ``bad`` is refused, ``broken`` raises."""
+    """Answers a window with its prompt and another word; ``bad`` is refused, ``broken`` raises.
+
+    Windows whose caller is gone have no answer.
+    """
 
     def __init__(self, code: ModuleType, folder: Path, **settings: Any) -> None:
         self.code, self.folder, self.settings = code, folder, settings
         self.batches: list[list[Any]] = []
+        # Called before each answer.
+        self.before: Callable[[], None] = lambda: None
 
-    def transcribe(self, windows: Sequence[Any]) -> list[Any]:
-        self.batches.append(list(windows))
-        code, parts = self.code, importlib.import_module("transcript")
-        if any(window.prompt == "bad" for window in windows):
-            raise code.InvalidWindowError("a bad window")
-        if any(window.prompt == "broken" for window in windows):
-            raise RuntimeError("/secret/path")
-        return [
-            code.Transcript(
-                "de",
-                [parts.Word(0.25, 0.5, window.prompt, 0.75), parts.Word(2.25, 2.5, " ö", 0.125)],
-                avg_logprob=-0.5,
-                no_speech_prob=0.25,
-            )
-            for window in windows
-        ]
+    def check(self, window: Any) -> None:
+        if window.prompt == "bad":
+            raise self.code.InvalidWindowError("a bad window")
+
+    def answers(self, windows: Sequence[Any], is_gone: Callable[[int], bool]) -> Iterator[tuple[int, Any]]:
+        if windows:
+            self.batches.append(list(windows))
+        parts = importlib.import_module("transcript")
+        # The last one first.
+        for place, window in reversed(list(enumerate(windows))):
+            self.before()
+            if window.prompt == "broken":
+                raise RuntimeError("/secret/path")
+            words = [parts.Word(0.25, 0.5, window.prompt, 0.75), parts.Word(2.25, 2.5, " ö", 0.125)]
+            if not is_gone(place):
+                yield place, self.code.Transcript("de", words, avg_logprob=-0.5, no_speech_prob=0.25)
 
 
 @pytest.fixture
@@ -90,6 +100,14 @@ def model(module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Iterator[Calla
 
     yield make
     monkeypatch.delitem(sys.modules, "model")
+
+
+def _answers(model: Any, *requests: Request) -> list[Response]:
+    """The answers to requests, which all have one."""
+    assert model.execute(list(requests)) is None
+    answers = [request.sender.answer for request in requests]
+    assert None not in answers
+    return [answer for answer in answers if answer is not None]
 
 
 @pytest.mark.parametrize(("kind", "device"), [("CPU", "cpu"), ("GPU", "cuda")])
@@ -132,7 +150,7 @@ def test_a_request_may_ask_for_a_translation(model: Callable[..., Any]) -> None:
     ],
 )
 def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], name: str, values: list[Any]) -> None:
-    (response,) = model().execute([Request("hello")])
+    (response,) = _answers(model(), Request("hello"))
     assert response.list_of(name) == values
 
 
@@ -140,7 +158,7 @@ def test_every_part_of_a_transcript_has_its_tensor(model: Callable[..., Any], na
 def test_the_outputs_match_the_configuration(model: Callable[..., Any], name: str) -> None:
     text = (ROOT / "model_repository" / name / "config.pbtxt").read_text(encoding="utf-8")
     outputs = text_format.Parse(text, model_config_pb2.ModelConfig()).output
-    (response,) = model().execute([Request("hello")])
+    (response,) = _answers(model(), Request("hello"))
     given = {tensor.name: tensor.values.dtype for tensor in response.output_tensors}
     kinds = {model_config_pb2.TYPE_FP32: np.float32, model_config_pb2.TYPE_STRING: np.object_}
     assert given == {output.name: kinds[output.data_type] for output in outputs}
@@ -148,7 +166,7 @@ def test_the_outputs_match_the_configuration(model: Callable[..., Any], name: st
 
 def test_an_empty_window_gets_an_empty_transcript(model: Callable[..., Any]) -> None:
     made = model()
-    (response,) = made.execute([Request("")])
+    (response,) = _answers(made, Request(""))
     assert [response.list_of(name) for name in OF_WORDS] == [[]] * 4
     assert [response.list_of(name) for name in OF_THE_WINDOW] == [[b"de"], [0.0], [0.0]]
     assert made._recognizer.batches == []
@@ -156,7 +174,8 @@ def test_an_empty_window_gets_an_empty_transcript(model: Callable[..., Any]) -> 
 
 def test_a_cancelled_request_costs_nothing_and_the_others_have_their_own_answers(model: Callable[..., Any]) -> None:
     made = model()
-    gone, first, second = made.execute([Request("gone", cancelled=True), Request("first"), Request("second")])
+    gone, first, second = _answers(made, Request("gone", cancelled=True), Request("first"), Request("second"))
+    assert gone.error is not None
     assert gone.error.args == ("cancelled", TritonError.CANCELLED)
     assert [response.list_of("word_text")[0] for response in (first, second)] == [b"first", b"second"]
     assert [[window.prompt for window in batch] for batch in made._recognizer.batches] == [["first", "second"]]
@@ -169,11 +188,49 @@ def test_a_batch_without_callers_is_not_transcribed(model: Callable[..., Any]) -
 
 
 def test_an_invalid_window_gets_an_error_and_its_neighbours_get_answers(model: Callable[..., Any]) -> None:
-    good, bad = model().execute([Request("good"), Request("bad")])
+    good, bad = _answers(model(), Request("good"), Request("bad"))
     assert good.list_of("word_text")[0] == b"good"
+    assert bad.error is not None
     assert bad.error.args == ("a bad window", TritonError.INVALID_ARG)
 
 
 def test_an_internal_error_does_not_show_its_reason(model: Callable[..., Any]) -> None:
-    (response,) = model().execute([Request("broken")])
+    (response,) = _answers(model(), Request("broken"))
+    assert response.error is not None
     assert response.error.args == ("transcription failed", TritonError.INTERNAL)
+
+
+def test_each_request_is_answered_when_its_window_is_done(model: Callable[..., Any]) -> None:
+    made, requests = model(), [Request("first"), Request("second"), Request("third")]
+    answered: list[list[bool]] = []
+    made._recognizer.before = lambda: answered.append([request.sender.answer is not None for request in requests])
+    _answers(made, *requests)
+    assert answered == [[False, False, False], [False, False, True], [False, True, True]]
+
+
+def test_who_is_answered_before_a_failure_keeps_the_answer(model: Callable[..., Any]) -> None:
+    first, broken, last = _answers(model(), Request("first"), Request("broken"), Request("last"))
+    assert last.list_of("word_text")[0] == b"last"
+    for response in (first, broken):
+        assert response.error is not None
+        assert response.error.args == ("transcription failed", TritonError.INTERNAL)
+
+
+def test_who_leaves_while_others_are_heard_is_cancelled(model: Callable[..., Any]) -> None:
+    made, requests = model(), [Request("leaves"), Request("stays")]
+
+    def leave() -> None:
+        requests[0].cancelled = requests[1].sender.answer is not None
+
+    made._recognizer.before = leave
+    left, stays = _answers(made, *requests)
+    assert stays.list_of("word_text")[0] == b"stays"
+    assert left.error is not None
+    assert left.error.args == ("cancelled", TritonError.CANCELLED)
+
+
+def test_a_request_that_cannot_be_read_fails_alone(model: Callable[..., Any]) -> None:
+    wrong, good = _answers(model(), Request("wrong", language=b"\xff"), Request("good"))
+    assert good.list_of("word_text")[0] == b"good"
+    assert wrong.error is not None
+    assert wrong.error.args == ("transcription failed", TritonError.INTERNAL)

@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from client.recordings import Recorded, recordings
-from scripts.export_models.whisper.served import recognizer_module
 from tests.unit.whisper.engines import BAD, GOOD, LOUD, QUIET, SAMPLE_RATE, Said, ScriptedEngine, features_of, noise
 
 FALLBACKS = [0.2, 0.4, 0.6, 0.8, 1.0]
@@ -20,13 +19,9 @@ LOOP = "and then " * 20
 
 
 @pytest.fixture
-def scripted(module: ModuleType, tokens: Any, exported: Path, monkeypatch: pytest.MonkeyPatch) -> ScriptedEngine:
-    """An engine that a recognizer of its own asks."""
-    engine = ScriptedEngine(tokens)
-    monkeypatch.setattr(recognizer_module("openvino_engine"), "OpenVinoEngine", lambda *_, **__: engine)
-    monkeypatch.setattr(module, "Tokens", lambda *_: tokens)
-    engine.recognizer = module.Recognizer(exported)
-    return engine
+def scripted(scripted_with: Callable[..., ScriptedEngine]) -> ScriptedEngine:
+    """An engine whose recognizer hears nothing but whole windows."""
+    return scripted_with(silence_seconds=30)
 
 
 def _text(transcript: Any) -> str:

@@ -137,6 +137,13 @@ topologySpreadConstraints:
 {{- default (printf "%s-models" (include "quartet.name" .)) .Values.models.claim.name }}
 {{- end }}
 
+{{- /* The resource that says how many processors a Triton may use, from the pool's resources. A request below one processor
+       says nothing about those that are free: it is empty then. */}}
+{{- define "quartet.processors" -}}
+{{- $asked := toString (dig "cpu" "0" .requests) }}
+{{- if dig "cpu" "" .limits }}limits.cpu{{ else if or (and (hasSuffix "m" $asked) (ge (trimSuffix "m" $asked | atoi) 1000)) (and (not (hasSuffix "m" $asked)) (ge (float64 $asked) 1.0)) }}requests.cpu{{ end }}
+{{- end }}
+
 {{- /* A pool's models as a JSON list, from (dict "root" . "models" its models): Kokoro has five voices of the demo. */}}
 {{- define "quartet.loaded" -}}
 {{- $kokoro := list }}
@@ -161,6 +168,10 @@ topologySpreadConstraints:
 {{- printf "%s %s %s%s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision $added | sha256sum | trunc 8 }}
 {{- end }}
 
+{{- define "quartet.exportJob" -}}
+{{ include "quartet.name" . }}-export-{{ include "quartet.export" . }}
+{{- end }}
+
 {{- /* The folder of one export. A Job's folder has the export's name, so revisions never share a folder. */}}
 {{- define "quartet.repository" -}}
 {{- if eq .Values.models.from "job" }}/models/{{ include "quartet.export" . }}{{ else if eq .Values.models.from "claim" }}/models/{{ .Values.models.claim.folder }}{{ else }}/models{{ end }}
@@ -172,7 +183,17 @@ initContainers:
   - name: models
     image: {{ include "quartet.image" (dict "root" .root "name" .image) }}
     {{- include "quartet.container" .root | nindent 4 }}
-    command: [sh, -c, "until [ -d {{ include "quartet.repository" .root }}/ ]; do sleep 2; done"]
+    # It says every minute what it waits for.
+    command:
+      - sh
+      - -c
+      - |
+        tries=0
+        until [ -d {{ include "quartet.repository" .root }}/ ]; do
+          [ $((tries % 30)) -gt 0 ] || echo "waiting for job/{{ include "quartet.exportJob" .root }}, which exports the models; its log says how far it is, and 'kubectl describe' of it whether it failed"
+          tries=$((tries + 1))
+          sleep 2
+        done
     resources:
       requests: { cpu: 10m, memory: 16Mi }
       limits: { memory: 64Mi }

@@ -18,9 +18,12 @@ containers:
       {{- end }}
     env:
       - { name: MODEL_REPOSITORY, value: {{ include "quartet.repository" .root }} }
+      - { name: QUARTET_TRITON_SECRET_FILE, value: /run/quartet/secrets/triton_secret }
+      {{- with include "quartet.processors" .values.resources }}
       # A pod without a CPU limit sees all processors of its node, so threads and instances fit its CPU request.
       - name: PROCESSORS
-        valueFrom: { resourceFieldRef: { containerName: {{ .container }}, resource: requests.cpu } }
+        valueFrom: { resourceFieldRef: { containerName: {{ $.container }}, resource: {{ . }} } }
+      {{- end }}
       {{- if .values.gpus }}
       # CTranslate2 has no machine code for Hopper and newer: the driver compiles it once for all processes of a pod.
       - { name: CUDA_CACHE_PATH, value: /cuda }
@@ -51,6 +54,7 @@ containers:
       - { name: models, mountPath: /models, readOnly: true }
       - { name: shm, mountPath: /dev/shm }
       - { name: tmp, mountPath: /tmp }
+      - { name: secret, mountPath: /run/quartet/secrets, readOnly: true }
       {{- if .values.gpus }}
       - { name: cuda, mountPath: /cuda }
       {{- end }}
@@ -58,6 +62,8 @@ volumes:
   # Shared memory counts towards the memory limit.
   - { name: shm, emptyDir: { medium: Memory, sizeLimit: {{ .values.sharedMemory }} } }
   - { name: tmp, emptyDir: { sizeLimit: 1Gi } }
+  - name: secret
+    secret: { secretName: {{ include "quartet.secret" .root }}, items: [{ key: triton_secret, path: triton_secret }] }
   {{- if .values.gpus }}
   - { name: cuda, emptyDir: { sizeLimit: 4Gi } }
   {{- end }}

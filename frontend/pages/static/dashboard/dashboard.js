@@ -10,7 +10,7 @@ import { showUsage } from "./usage.js";
 const FIRST_SHOWN = "30 days";
 const MOST_DAYS = 366;
 const FIELDS = { first: "days-error", last: "days-error", key: "key-error" };
-const chosen = () => Object.fromEntries(["first", "last", "by"].map((id) => [id, byId(id).value]));
+const chosen = () => ({ first: byId("first").value, last: byId("last").value, by: byId("by").value });
 
 function show(signedIn) {
   for (const id of ["account", "sign-out", "whose"]) byId(id).hidden = !signedIn;

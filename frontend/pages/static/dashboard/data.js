@@ -10,9 +10,10 @@ const DAY = 86_400_000;
 
 // `param` is the parameter that it is about, where it is about one; 0 is no status.
 export class Refusal extends Error {
-  constructor(status, message, param) {
+  constructor(status, message, param = undefined) {
     super(message);
-    Object.assign(this, { status, param });
+    this.status = status;
+    this.param = param;
   }
 }
 

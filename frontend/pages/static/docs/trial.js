@@ -48,8 +48,11 @@ function partField([name, { format, default: usual }], required) {
 // What the form says, or null where its JSON is none.
 function requestOf(made, { path, json, form }) {
   const values = new FormData(made);
-  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(values.get(name)));
-  if (form) return { path: filled, form: [...values].map(([name, value]) => [name, value.name === "" ? NO_FILE : value]).filter(([, value]) => value) };
+  const filled = path.replace(/\{(\w+)\}/g, (_, name) => encodeURIComponent(String(values.get(name))));
+  if (form) {
+    const parts = [...values].map(([name, value]) => [name, value instanceof File && !value.name ? NO_FILE : value]);
+    return { path: filled, form: parts.filter(([, value]) => value) };
+  }
   if (!json) return { path: filled };
   const { body } = made.elements;
   try {

@@ -46,7 +46,7 @@ async function readiness() {
 
 async function refresh() {
   const health = await readiness().catch(() => ({ status: "not ready", reason: "the server does not answer", models: {} }));
-  for (const cell of document.querySelectorAll(".of-state")) cell.hidden = !health;
+  for (const cell of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".of-state"))) cell.hidden = !health;
   if (!health) return;
   for (const cell of document.querySelectorAll("td.of-state")) tellState(cell, health.models);
   byId("state").dataset.state = health.status;

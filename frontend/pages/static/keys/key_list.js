@@ -59,9 +59,8 @@ export class KeyList {
   #actions(key) {
     const made = make("td", { class: "actions" });
     if (key.revoked_at !== null) return made;
-    for (const [text, done] of [["Change", this.#change], ["Rotate", this.#rotate], ["Revoke", this.#revoke]]) {
-      made.append(action(text, key.prefix, () => done.call(this, key), `, ${key.name}`));
-    }
+    const actions = { Change: () => this.#change(key), Rotate: () => this.#rotate(key), Revoke: () => this.#revoke(key) };
+    for (const [text, done] of Object.entries(actions)) made.append(action(text, key.prefix, done, `, ${key.name}`));
     return made;
   }
 
@@ -90,7 +89,7 @@ export class KeyList {
     form.append(known);
     const offer = async () => {
       const search = form.elements.org.value;
-      const { data } = await ask("GET", `orgs?${new URLSearchParams({ limit: 20, ...(search && { search }) })}`).catch(() => ({ data: [] }));
+      const { data } = await ask("GET", `orgs?${new URLSearchParams({ limit: "20", ...(search && { search }) })}`).catch(() => ({ data: [] }));
       known.replaceChildren(...data.map(({ name }) => make("option", { value: name })));
     };
     form.elements.org.addEventListener("input", offer);

@@ -44,9 +44,8 @@ export class OrgList {
   #row(org) {
     const { name, requests_per_minute: limit, keys, balance } = org;
     const actions = make("td", { class: "actions" });
-    for (const [text, done] of [["Limit", this.#limit], ["Top up", this.#topUp], ["Top-ups", this.#show]]) {
-      actions.append(action(text, `of ${name}`, () => done.call(this, org)));
-    }
+    const does = { Limit: () => this.#limit(org), "Top up": () => this.#topUp(org), "Top-ups": () => this.#show(org) };
+    for (const [text, done] of Object.entries(does)) actions.append(action(text, `of ${name}`, done));
     actions.append(action("Keys", `of ${name}`, () => this.#showKeys(name)));
     const amount = balance === null ? "no wallet" : `${balance} CHF`;
     return make("tr", {}, make("th", { scope: "row" }, name), cell(limit === null ? "no limit" : number(limit), NUMBER), cell(number(keys), NUMBER), cell(amount, NUMBER), actions);

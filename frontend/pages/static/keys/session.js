@@ -6,13 +6,14 @@ const IDLE = "Signed out: the page was not used for 15 minutes.";
 
 let key = "";
 let used = 0;
-let ended = () => {};
+let ended = (_reason) => {};
 
 // What the server, or a proxy before it, has against a request; `param` names the parameter, 0 is no status.
 export class Failure extends Error {
   constructor(message, param = null, status = 0) {
     super(message);
-    Object.assign(this, { param, status });
+    this.param = param;
+    this.status = status;
   }
 }
 
@@ -48,8 +49,8 @@ export async function ask(method, path, body) {
   use();
   if (!key) throw new Failure(IDLE);
   const headers = { Authorization: `Bearer ${key}`, ...(body && { "Content-Type": "application/json" }) };
-  const request = { method, headers, cache: "no-store", body: body && JSON.stringify(body) };
-  const answer = await fetch(`/admin/v1/${path}`, request).catch(() => null);
+  const text = body && JSON.stringify(body);
+  const answer = await fetch(`/admin/v1/${path}`, { method, headers, cache: "no-store", body: text }).catch(() => null);
   if (!answer) throw new Failure("The server does not answer.");
   // A proxy's own error is no JSON.
   const told = await answer.json().catch(() => null);

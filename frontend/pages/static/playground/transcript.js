@@ -60,7 +60,7 @@ export class Transcript {
     const next = this.#words[at + by]?.node;
     if (at < 0 || !next) return;
     event.preventDefault();
-    document.activeElement.tabIndex = -1;
+    this.#words[at].node.tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
   }

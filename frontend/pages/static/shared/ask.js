@@ -6,7 +6,7 @@ const GONE = "The server could not be reached, or it ended the connection.";
 
 // `request` is as in recipes.js; `sent` is told which part has gone up, from 0 to 1.
 // Gives status, headers (a Map), body (an ArrayBuffer) and the seconds that all of it took.
-export function ask({ path, json, form }, key, signal = new AbortController().signal, sent = () => {}) {
+export function ask({ path, json, form }, key, signal = new AbortController().signal, sent = (_part) => {}) {
   return new Promise((resolve, reject) => {
     const asked = new XMLHttpRequest();
     const started = performance.now();

@@ -27,7 +27,7 @@ export class Code {
     const choose = tabs(list, (tab) => this.#choose(tab.textContent));
     const tabOf = (language) => [...list.children].find((tab) => tab.textContent === language);
     choose(tabOf(sessionStorage.getItem(CHOSEN)) ?? list.firstElementChild);
-    document.addEventListener(CHOSEN, ({ detail }) => detail !== this.#chosen && choose(tabOf(detail)));
+    document.addEventListener(CHOSEN, (/** @type {any} */ { detail }) => detail !== this.#chosen && choose(tabOf(detail)));
   }
 
   #choose(language) {

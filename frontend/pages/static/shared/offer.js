@@ -13,7 +13,7 @@ const UNITS = { minute: "a minute", million_characters: "a million characters", 
 // Throws if it cannot be read.
 export async function offer() {
   const answer = await fetch("/offer.json");
-  if (!answer.ok) throw new Error(answer.status);
+  if (!answer.ok) throw new Error(String(answer.status));
   return answer.json();
 }
 

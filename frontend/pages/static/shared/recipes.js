@@ -16,7 +16,9 @@ export function recipes(request, origin) {
   return { curl: curl(request, origin), Python: python(request, origin), JavaScript: javascript(request, origin) };
 }
 
-export function curl({ path, json: body, form = [], saves }, origin, key = KEY) {
+/** @param {any} request @param {string} origin */
+export function curl(request, origin, key = KEY) {
+  const { path, json: body, form = [], saves } = request;
   const lines = [`curl -s${fields(form).stream ? "N" : ""} ${origin}${path}`, `-H "Authorization: Bearer $${key}"`];
   if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(json(body))}`);
   for (const [name, value] of form) {
@@ -49,7 +51,7 @@ function fields(form) {
 }
 
 // How OpenAI's client gives a transcript: as events, as a text, or as an object.
-function transcript({ stream, response_format: format }) {
+function transcript({ stream, response_format: format = "json" }) {
   if (stream) return `for event in answer:\n    print(event)`;
   return SUBTITLES.includes(format) ? "print(answer)" : "print(answer.text)";
 }

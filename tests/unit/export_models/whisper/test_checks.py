@@ -16,6 +16,7 @@ from client import recordings
 from scripts.export_models.parity import Check
 from scripts.export_models.whisper import checks, export
 from scripts.export_models.whisper.checks import Spoken, compare, spoken_windows
+from scripts.export_models.whisper.silence import word_error
 from tests.checkpoints import whisper_base
 
 Change = Callable[[NDArray[Any]], NDArray[Any]]
@@ -32,6 +33,7 @@ def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = [min(recordings.recordings(language), key=lambda each: len(each.samples())) for language in ("en", "ru")]
     windows = [Spoken(each.language, each.text, each.samples()) for each in spoken]
     monkeypatch.setattr(checks, "spoken_windows", lambda _: windows)
+    monkeypatch.setattr(checks, "short_recordings", lambda: spoken)
 
 
 def _changed(folder: Path, name: str, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int) -> None:
@@ -59,8 +61,8 @@ def _is_scale(array: NDArray[Any]) -> bool:
 
 
 def test_a_correct_graph_passes(exported: Path) -> None:
-    encoder, more, unlike = _compared(exported)
-    assert (encoder.passed, more.passed, unlike.passed) == (True, True, True)
+    encoder, more, unlike, short = _compared(exported)
+    assert (encoder.passed, more.passed, unlike.passed, short.passed) == (True, True, True, True)
     assert encoder.difference == pytest.approx(0.97, abs=0.12)
 
 
@@ -88,7 +90,7 @@ def test_a_decoder_that_writes_other_words_fails(copied: Path) -> None:
 
 def test_float16_is_compared_on_a_processor_and_not_checked_on_cuda(tmp_path: Path) -> None:
     export.convert(whisper_base(), tmp_path / "float16", "float16")
-    encoder, more, unlike, cuda = _compared(tmp_path / "float16", "float16")
+    encoder, more, unlike, _, cuda = _compared(tmp_path / "float16", "float16")
     assert (encoder.passed, more.passed, unlike.difference) == (True, True, 0)
     assert (cuda.passed, cuda.failed) == (False, False)
     assert "never on CUDA" in cuda.what
@@ -127,4 +129,4 @@ def test_weights_are_rounded_only_while_their_layer_computes() -> None:
 def test_the_word_error_counts_inserted_removed_and_replaced_words(
     wanted: list[str], found: list[str], errors: float
 ) -> None:
-    assert checks._word_error([each.split() for each in wanted], [each.split() for each in found]) == errors
+    assert word_error([each.split() for each in wanted], [each.split() for each in found]) == errors

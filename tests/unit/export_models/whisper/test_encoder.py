@@ -34,6 +34,24 @@ def test_a_window_is_encoded_as_by_the_original(
     assert np.linalg.norm(ours - encoded) < LARGEST_ERROR * np.linalg.norm(encoded)
 
 
+@pytest.mark.parametrize("frames", [50, 400, 1499])
+def test_a_short_window_is_encoded_as_by_the_original(
+    checkpoint: Any, graph: Any, features: NDArray[np.float32], frames: int
+) -> None:
+    short = features[:, :, : 2 * frames]
+    encoder, functional = checkpoint.model.encoder, torch.nn.functional
+    with torch.inference_mode():
+        # The original's own call takes nothing but 30 s.
+        x = functional.gelu(encoder.conv1(torch.from_numpy(short)))
+        x = functional.gelu(encoder.conv2(x)).transpose(1, 2) + encoder.embed_positions.weight[:frames]
+        for layer in encoder.layers:
+            x = layer(x, None, None)[0]
+        wanted = encoder.layer_norm(x).numpy()
+    ours = {port.any_name: array for port, array in _compiled(graph)(short).items()}
+    assert np.linalg.norm(ours["encoded"] - wanted) < LARGEST_ERROR * np.linalg.norm(wanted)
+    assert {array.shape[-2] for array in ours.values()} == {frames}
+
+
 def test_the_decoder_is_given_its_keys_and_values_of_the_window(
     checkpoint: Any, graph: Any, features: NDArray[np.float32], encoded: NDArray[np.float32]
 ) -> None:

@@ -57,6 +57,7 @@ def _settings(folder: Path) -> dict[str, Any]:
 def test_the_settings_of_a_checkpoint_are_written(exported: Path) -> None:
     settings = _settings(exported)
     assert (settings["window_seconds"], settings["mel_bins"], settings["max_target_positions"]) == (30, 80, 448)
+    assert (settings["silence_seconds"], settings["step_seconds"]) == (6, 2)
     assert (len(settings["languages"]), settings["suppressed_first"]) == (99, [220, 50257])
     assert settings["alignment_heads"] == [[3, 1], [4, 2], [4, 3], [4, 7], [5, 1], [5, 2], [5, 4], [5, 6]]
 

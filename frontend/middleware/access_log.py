@@ -1,30 +1,27 @@
-"""Sets ``X-Request-Id`` on every response: the caller's own if it is well formed, otherwise a new one."""
+"""Names each request, and writes its access line, metrics, outcome and span when it ends."""
 
 import re
 import time
 import uuid
 from http import HTTPStatus
 
-from aiohttp import hdrs, web
+from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
 from frontend.app_keys import CALLER, OUTCOMES, TRACER
 from frontend.catalogue.endpoints import API_KEY, auth_of, operation_of
 from frontend.http.connection import has_disconnected
-from frontend.http.rendering import SERVER
+from frontend.middleware.headers import HEADERS
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
 from frontend.observe.record import Record, begin
 from frontend.observe.tracing import OFF
 from frontend.usage.outcomes import Outcome
 
-HEADER = "X-Request-Id"
+_HEADER = "X-Request-Id"
 # Header of W3C Trace Context.
 _TRACEPARENT = "traceparent"
-# Headers that other middlewares add to any answer.
-HEADERS = web.RequestKey("headers", dict[str, str])
-_RESET = "X-RateLimit-Reset"
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Status in the log and metrics if the caller disconnected, as in nginx, and if the server aborted.
 _CLIENT_DISCONNECTED = 499
@@ -34,12 +31,12 @@ _RETRYABLE = ("limit", "balance", "queue")
 
 
 @web.middleware
-async def request_id_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Give the request its id, and write its access line when it ends, with or without an answer."""
-    sent = request.headers.get(HEADER, "")
+async def access_log_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Give the request its id, the caller's own if it is well formed, and note its end, with or without an answer."""
+    sent = request.headers.get(_HEADER, "")
     name = sent if _WELL_FORMED.fullmatch(sent) else uuid.uuid4().hex
     request_id.set(name)
-    request[HEADERS] = {HEADER: name}
+    request[HEADERS] = {_HEADER: name}
     tracer, response = request.app.get(TRACER, OFF), None
     record, started = begin(tracer), time.monotonic()
     with (
@@ -126,13 +123,3 @@ def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:
     if must_be_empty_body(request.method, response.status):
         return 0
     return len(response.body) if isinstance(response, web.Response) and isinstance(response.body, bytes) else 0
-
-
-async def add_headers(request: web.Request, response: web.StreamResponse) -> None:
-    """Add the headers before the first byte of any answer, streamed ones included."""
-    headers = response.headers
-    headers.update(request.get(HEADERS, {}))
-    if _RESET in headers and hdrs.RETRY_AFTER in headers:
-        # Of the two, clients take the longer wait.
-        headers[_RESET] = str(min(int(headers[_RESET]), int(headers[hdrs.RETRY_AFTER])))
-    response.headers["Server"] = SERVER
