@@ -14,6 +14,7 @@ if __name__ == "__main__":
 import argparse
 import fcntl
 import os
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -68,6 +69,8 @@ PARTS = {
 
 
 _SIZES = {"base": "the installer", "product": "the product: 2.0 GB, 1 to 5 minutes"}
+# PyTorch and CUDA's libraries unpacked, and once more as downloads.
+_CUDA_BYTES = 8 * 10**9
 _EXACTLY = ("--no-deps", "--require-hashes")
 
 
@@ -94,6 +97,7 @@ class Installer:
             venv = [sys.executable, "-m", "venv", "--without-pip", str(part.folder)]
             self._steps.run(f"virtual environment {part.folder}", venv)
         if part.torch and not self._without_cuda(part.folder, *_EXACTLY, "-r", str(TORCH_CPU)):
+            _check_room_for_cuda(part.folder)
             self._fill("PyTorch with CUDA", part.folder, *_EXACTLY, "-r", str(TORCH_CUDA))
         if not part.locked:
             for torch in filter(None, (_torch(Path(file)) for file in part.files)):
@@ -142,6 +146,16 @@ class Installer:
             return False
         uv = [str(_UV), "pip", "install", "--python", str(folder / "bin" / "python")]
         return self._steps.tried(title, [*uv, *wanted], {**variables, **os.environ})
+
+
+def _check_room_for_cuda(folder: Path) -> None:
+    """Raise ``StepFailedError`` if the disk has no room for CUDA's libraries and what the installer keeps of them."""
+    if (free := shutil.disk_usage(folder).free) < _CUDA_BYTES:
+        needed, found = f"{_CUDA_BYTES / 1e9:.0f} GB of free disk", f"{folder.absolute()} has {free / 1e9:.1f} GB"
+        raise StepFailedError(
+            f"PyTorch with CUDA needs {needed}, {found}: make room, or name an index that has PyTorch without CUDA by "
+            "PIP_EXTRA_INDEX_URL"
+        )
 
 
 def _pip(folder: Path) -> list[str]:

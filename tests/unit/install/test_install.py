@@ -3,9 +3,11 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -90,6 +92,16 @@ def test_a_torch_with_cuda_is_reported(tmp_path: Path, capsys: pytest.CaptureFix
     _put("python", f'case "$*" in *"config list") ;; *) {_NOWHERE};; esac')
     _said(tmp_path, _TORCH)
     assert "it comes with CUDA's libraries" in capsys.readouterr().out
+
+
+def test_a_torch_with_cuda_is_refused_where_the_disk_has_no_room_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _put("uv", _NOWHERE)
+    _put("python", f'case "$*" in *"config list") ;; *) {_NOWHERE};; esac')
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=3_600_000_000))
+    with pytest.raises(StepFailedError, match=r"needs 8 GB of free disk, .* has 3\.6 GB"):
+        _said(tmp_path, _TORCH)
 
 
 def test_an_unlocked_part_takes_what_its_packages_need_and_a_torch_without_cuda_too(tmp_path: Path) -> None:
