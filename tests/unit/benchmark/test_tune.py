@@ -176,6 +176,23 @@ def test_applied_settings_stand_in_the_file(repository: Path) -> None:
     assert config.parameters["intra_threads"].string_value == "auto"
 
 
+def test_a_file_that_cannot_be_written_gets_its_lines_on_screen(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments("--apply"), repository) == 1
+    said = capsys.readouterr().out
+    assert "cannot be written to" in said
+    assert "max_batch_size: 8" in said
+
+
+def test_a_file_that_is_not_here_gets_the_best_row_on_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments(), tmp_path) == 0
+    assert "The best row is delay 500, batch 8" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("arguments", [(), ("--apply",)], ids=["shown", "applied"])
 @pytest.mark.parametrize(
     ("found", "again", "said"),
