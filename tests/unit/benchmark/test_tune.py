@@ -132,6 +132,13 @@ def test_a_configuration_has_the_knobs_turned_and_the_rest_kept() -> None:
     assert CONFIG["max_batch_size"] == 32
 
 
+def test_what_runs_is_measured_as_it_is_with_groups_that_differ() -> None:
+    config = {**CONFIG, "instance_group": [{"count": 2, "gpus": [0]}, {"count": 1, "gpus": [1]}]}
+    assert overridden(config, dataclasses.replace(RUNNING, instances=2))["instance_group"] == config["instance_group"]
+    changed = overridden(config, dataclasses.replace(RUNNING, instances=3))["instance_group"]
+    assert [group["count"] for group in changed] == [3, 3]
+
+
 def test_a_knob_that_a_model_does_not_have_is_a_dash() -> None:
     assert Knobs(None, None, 1, 2).words() == ["-", "-", "1", "2"]
 
