@@ -138,6 +138,16 @@ def test_a_file_that_is_no_configuration_is_named_and_the_others_are_fitted(repo
     assert _written(repository).keys() == lines.keys() - {"m3_embedder"}
 
 
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_fitted(repository: Path) -> None:
+    # The superuser can read every file but a folder.
+    path = repository / "m3_embedder" / "config.pbtxt"
+    path.unlink()
+    path.mkdir()
+    lines = TWO.write(repository)
+    assert "not read: " in lines["m3_embedder"]
+    assert _written(repository).keys() == lines.keys() - {"m3_embedder"}
+
+
 def test_a_line_a_model_says_what_runs_and_where_each_number_comes_from(repository: Path) -> None:
     lines = Fit.of(2, 24 * GB).write(repository)
     assert lines["m3_embedder"].split(maxsplit=1) == [
