@@ -44,7 +44,7 @@ def test_given_numbers_override_the_fit() -> None:
     assert of_this_machine({"FIT": "threads=3, voices=5"}) == replace(fitted, threads=3, voices=5)
 
 
-@pytest.mark.parametrize("said", ["thread=3", "threads=0", "threads", "processors=3"])
+@pytest.mark.parametrize("said", ["thread=3", "threads=0", "threads", "processors=3", "voices=99999999999"])
 def test_an_invalid_number_is_refused(said: str) -> None:
     with pytest.raises(PreflightError, match="must be like threads=4"):
         of_this_machine({"FIT": said})
