@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
 VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE CAPACITY PEERS MUTANTS APT VENV
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
-ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL
+ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL SSL_CERT_% REQUESTS_CA_BUNDLE XDG_% LANG LC_%
 ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif

@@ -33,8 +33,9 @@ from scripts.run.model_configs import with_tensors
 # Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
 _IDENTIFYING = (".py", ".pbtxt", "exported.json")
 _KEPT_EXPORTS = 2
-# Bytes of a file from which two exports share it. Smaller ones may be written in place.
+# Bytes of a file from which two exports share it. Smaller ones, and texts of any size, may be written in place.
 _SHARED = 1_000_000
+_TEXTS = (".json", ".pbtxt", ".py")
 
 
 class Exports:
@@ -108,7 +109,7 @@ def _take_over(export: Path, folder: Path) -> None:
 
 
 def _link_large(source: str, target: str) -> None:
-    if os.stat(source).st_size >= _SHARED:
+    if os.stat(source).st_size >= _SHARED and not source.endswith(_TEXTS):
         os.link(source, target)
     else:
         shutil.copy2(source, target)

@@ -15,6 +15,7 @@ _IGNORED |= {
     "log",
     "require-virtualenv",
     "break-system-packages",
+    "user",
 }
 # uv's variable for a setting of pip, and its separator of several values.
 _VARIABLES = {

@@ -60,7 +60,8 @@ class Steps:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **(environment or {})},
+                # No virtual environment takes pip's setting "user", which some machines have for all others.
+                env={**os.environ, "PIP_USER": "0", **(environment or {})},
                 preexec_fn=die_with_parent,
             )
             while process.poll() is None:

@@ -60,7 +60,7 @@ class LocalTriton:
         self, repository: Path, work: Path, ports: Ports | None = None, config_name: str = "", secret: str = ""
     ) -> None:
         self.repository = repository.resolve()
-        self.secret = secret or secrets.token_hex(16)
+        self.secret, self._nobody = secret or secrets.token_hex(16), secrets.token_hex(16)
         self._config_name = config_name
         self.ports = ports or Ports()
         self._work = work
@@ -88,8 +88,9 @@ class LocalTriton:
         self._process = start_child(self._command(wheel, backends), values, self.log)
         self._wait_until_live()
         # It has read its arguments.
-        with suppress(OSError):
-            hide_argument(self._process.pid, self.secret)
+        for secret in (self.secret, self._nobody):
+            with suppress(OSError):
+                hide_argument(self._process.pid, secret)
 
     def _command(self, wheel: checks.Wheel, backends: Path) -> list[str]:
         command = [
@@ -97,7 +98,7 @@ class LocalTriton:
             f"--model-repository={self.repository}",
             f"--backend-directory={backends.resolve()}",
             f"--cache-directory={wheel.caches}",
-            *settings.arguments(self.secret),
+            *settings.arguments(self.secret, self._nobody),
             # The caller of ``stop`` waits for this.
             f"--exit-timeout-secs={_EXIT_SECONDS}",
             f"--backend-config=python,shm-region-prefix-name={self._prefix}",

@@ -11,9 +11,9 @@ _FOLDER = Path(__file__).parents[2] / "model_repository"
 HEADER = "quartet"
 
 
-def arguments(secret: str) -> list[str]:
-    """Command-line arguments. ``secret`` opens model control; nobody knows what opens the other closed interfaces."""
-    nobody = secrets.token_hex(16)
+def arguments(secret: str, nobody: str = "") -> list[str]:
+    """Command-line arguments. ``secret`` opens model control, and ``nobody``, random by default, what nobody calls."""
+    nobody = nobody or secrets.token_hex(16)
     return [line.replace("{secret}", secret).replace("{nobody}", nobody) for line in _lines("triton.args")]
 
 

@@ -18,6 +18,7 @@ NAMES = (
     "voices",
     "whispers",
 )
+_DIGITS = 4
 
 
 def overrides(environ: Mapping[str, str]) -> dict[str, int]:
@@ -25,7 +26,8 @@ def overrides(environ: Mapping[str, str]) -> dict[str, int]:
     found: dict[str, int] = {}
     for part in environ.get("FIT", "").replace(",", " ").split():
         name, _, value = part.partition("=")
-        if name not in NAMES or not value.isdecimal() or not int(value):
+        # Larger numbers are no machine's, and Triton's files have no room for some.
+        if name not in NAMES or not value.isdecimal() or len(value) > _DIGITS or not int(value):
             raise PreflightError(f"FIT={part}: must be like threads=4, one of {', '.join(NAMES)}")
         found[name] = int(value)
     return found

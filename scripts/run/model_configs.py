@@ -90,7 +90,7 @@ def parsed(path: Path) -> Any:
     """The configuration in a file. Raises ``ConfigError``."""
     try:
         return text_format.Parse(path.read_text(encoding="utf-8"), ModelConfig())
-    except (text_format.ParseError, UnicodeDecodeError) as error:
+    except (text_format.ParseError, UnicodeDecodeError, OSError) as error:
         raise ConfigError(f"{path}: {error}") from None
 
 

@@ -1,6 +1,7 @@
 """The product of make run beside other processes: what they reach of its Triton, and see of its secret."""
 
 import json
+import re
 import subprocess
 import sys
 import urllib.error
@@ -58,10 +59,12 @@ def test_another_process_cannot_control_models_by_grpc(stack: Stack) -> None:
                 call(MODEL)
 
 
-def test_no_command_line_has_the_secret(stack: Stack) -> None:
+def test_no_command_line_has_what_opens_a_closed_interface(stack: Stack) -> None:
     lines = [" ".join(each.info["cmdline"] or ()) for each in psutil.process_iter(["cmdline"])]
-    assert [line for line in lines if f"--http-port={stack.triton.ports.http}" in line]
+    (ours,) = [line for line in lines if f"--http-port={stack.triton.ports.http}" in line]
     assert [line for line in lines if stack.triton.secret in line] == []
+    shown = re.findall(r":quartet=(\S*)", ours)
+    assert [_status(stack, "/v2/logging", None, value) for value in shown] == [403] * 4
 
 
 def test_everything_listens_on_loopback_alone(stack: Stack) -> None:

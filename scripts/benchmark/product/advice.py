@@ -6,6 +6,7 @@ from pathlib import Path
 from scripts.benchmark.product import config_file
 from scripts.benchmark.product.model_control import Knobs
 from scripts.benchmark.product.rows import Sweep, Tried
+from scripts.run.model_configs import ConfigError
 from scripts.run.state import REPOSITORY
 
 # A row that is better by less may be so by chance.
@@ -25,12 +26,20 @@ def give(swept: Sweep, arguments: argparse.Namespace, repository: Path = REPOSIT
         print("Measured once more in turn, no row is better than what runs by 5 %: nothing to change.")
         return 0
     path = config_file.file_of(repository, arguments.model, swept.config)
-    changed = config_file.changes(path, Knobs.of(swept.config), after.knobs)
     print(_gain(before, after))
+    try:
+        changed = config_file.changes(path, Knobs.of(swept.config), after.knobs)
+    except (ConfigError, OSError) as error:
+        print(f"The best row is {after.knobs}. Its lines are not known: {error}.")
+        return int(arguments.apply)
     if not arguments.apply:
         print(f"For {path}, or with --apply:", *config_file.lines(path, changed), sep="\n  ")
         return 0
-    config_file.apply(path, changed)
+    try:
+        config_file.apply(path, changed)
+    except (ConfigError, OSError) as error:
+        print(f"Not written: {error}. For {path}:", *config_file.lines(path, changed), sep="\n  ")
+        return 1
     print(f"written to {path}:", *config_file.lines(path, changed), sep="\n  ")
     print("The next start runs it: make run, or as docs/tuning.md says for compose and the chart.")
     return 0

@@ -1,6 +1,8 @@
 """Writes measured settings into the file of a model that its operator edits."""
 
+import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,9 +11,12 @@ from google.protobuf import text_format
 from tritonclient.grpc.model_config_pb2 import ModelConfig, ModelInstanceGroup
 
 from scripts.benchmark.product.model_control import THREADS, Knobs
-from scripts.run.model_configs import AUTO, parsed
+from scripts.run.model_configs import AUTO, ConfigError, parsed
 
-_GROUP = re.compile(r"(instance_group\s*:?\s*\[?\s*\{)([^{}]*)\}")
+# A string, or a comment; and an instance_group whose comments are taken out to their "#".
+_COMMENT = re.compile(r"""("(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])*')|#[^\r\n]*""")
+_GROUPS = re.compile(r"instance_group[\s:#]*(?:\[(?:[\s,#]*\{[^{}]*\})+[\s,#]*\]|\{[^{}]*\})")
+_GROUP = re.compile(r"\{([^{}]*)\}")
 
 
 def file_of(repository: Path, model: str, config: dict[str, Any]) -> Path:
@@ -57,15 +62,33 @@ def lines(path: Path, changed: Mapping[str, int]) -> list[str]:
 
 
 def apply(path: Path, changed: Mapping[str, int]) -> None:
-    """Write the settings into the file. Its comments stay, unless its form is a rare one."""
-    text = path.read_text(encoding="utf-8")
-    wanted = _with(parsed(path), changed)
-    edited = _edited(text, changed)
+    """Write the settings into the file, whose comments stay.
+
+    Raises ``ConfigError`` if its form is one in which they would not, and ``OSError``; the file is as before then.
+    """
+    if not os.access(path, os.W_OK):
+        raise PermissionError(f"{path} cannot be written to")
+    with path.open(encoding="utf-8", newline="") as file:
+        text = file.read()
+    wanted, comments = _with(parsed(path), changed), [found[0] for found in _COMMENT.finditer(text) if not found[1]]
+    rest = iter(comments)
+    edited = _edited(_COMMENT.sub(lambda found: found[1] or "#", text), changed)
+    edited = _COMMENT.sub(lambda found: found[1] or next(rest), edited)
     try:
         is_right = text_format.Parse(edited, ModelConfig()) == wanted
     except text_format.ParseError:
         is_right = False
-    path.write_text(edited if is_right else str(text_format.MessageToString(wanted)), encoding="utf-8")
+    if comments and not is_right:
+        raise ConfigError(f"{path} has a form in which its comments would be lost")
+    # A full disk leaves the old file, and a link stays one.
+    target = path.resolve()
+    new = target.with_suffix(".new")
+    try:
+        new.write_text(edited if is_right else str(text_format.MessageToString(wanted)), encoding="utf-8", newline="")
+        shutil.copymode(target, new)
+        new.replace(target)
+    finally:
+        new.unlink(missing_ok=True)
 
 
 def _with(config: Any, changed: Mapping[str, int]) -> Any:
@@ -85,11 +108,13 @@ def _with(config: Any, changed: Mapping[str, int]) -> Any:
 def _edited(text: str, changed: Mapping[str, int]) -> str:
     """The text with the usual forms of the settings replaced."""
     edits: dict[str, Callable[[str, int], str]] = {
-        "max_batch_size": lambda text, value: re.sub(r"(?m)^(max_batch_size\s*:\s*)\d+", rf"\g<1>{value}", text),
+        "max_batch_size": lambda text, value: re.sub(r"(?m)^(\s*max_batch_size\s*:\s*)\d+", rf"\g<1>{value}", text),
         "max_queue_delay_us": _with_delay,
-        "instances": lambda text, value: _GROUP.sub(lambda group: _counted(group, value), text),
+        "instances": lambda text, value: _GROUPS.sub(
+            lambda groups: _GROUP.sub(lambda group: _counted(group[1], value), groups[0]), text
+        ),
         "threads": lambda text, value: re.sub(
-            rf'(key:\s*"(?:{"|".join(THREADS)})"\s*,?\s*value\s*:?\s*\{{\s*string_value:\s*)"[^"]*"',
+            rf"""(key:\s*["'](?:{"|".join(THREADS)})["'][\s,#]*value[\s:#]*\{{[\s#]*string_value:[\s#]*)["'][^"']*["']""",
             rf'\g<1>"{value}"',
             text,
         ),
@@ -106,6 +131,6 @@ def _with_delay(text: str, value: int) -> str:
     return re.sub(r"(dynamic_batching\s*:?\s*\{)", rf"\g<1> max_queue_delay_microseconds: {value} ", text)
 
 
-def _counted(group: re.Match[str], count: int) -> str:
-    inside, found = re.subn(r"(count\s*:\s*)\d+", rf"\g<1>{count}", group[2])
-    return f"{group[1]}{inside}}}" if found else f"{group[1]} count: {count}{group[2]}}}"
+def _counted(group: str, count: int) -> str:
+    inside, found = re.subn(r"(count\s*:\s*)\d+", rf"\g<1>{count}", group)
+    return f"{{{inside}}}" if found else f"{{ count: {count}{group}}}"

@@ -53,7 +53,8 @@ def overridden(config: dict[str, Any], knobs: Knobs) -> dict[str, Any]:
         changed["max_batch_size"] = knobs.max_batch_size
         # Triton derived it from the old size.
         changed["dynamic_batching"].pop("preferred_batch_size", None)
-    for group in changed["instance_group"]:
+    # Groups may differ in what runs.
+    for group in changed["instance_group"] if knobs.instances != Knobs.of(config).instances else ():
         group["count"] = knobs.instances
     (threads,) = set(THREADS) & changed["parameters"].keys()
     changed["parameters"][threads] = {"string_value": str(knobs.threads)}

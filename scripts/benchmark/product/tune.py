@@ -15,7 +15,7 @@ import os
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from scripts.benchmark.product.api_names import api_names, triton_models
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
 from scripts.benchmark.product.rows import HEAD, Sweep, Tried, by_use, row, table
 from scripts.benchmark.product.triton_counts import between, settled
+from scripts.run.signals import INTERRUPTED, interruptible
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
@@ -87,7 +88,11 @@ async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[
         try:
             return await _measure(grid.combinations(config, arguments), config, arguments, measured, report)
         finally:
-            await control.load(config)
+            # The terminal may be gone.
+            with suppress(OSError):
+                print(f"loading {arguments.model} as before; Ctrl-C leaves it as it is", file=sys.stderr, flush=True)
+            if refused := await control.load(config):
+                raise SystemExit(f"{arguments.model} is not loaded as before: {refused}")
             operation, name, voice = api_names(arguments.model)
             async with load.connected(target.address, target.key) as client:
                 await _until_served(client, calls(operation, 1, arguments.seed, name, voice)[0])
@@ -148,6 +153,10 @@ def parser() -> argparse.ArgumentParser:
     return described
 
 
+def _at_once() -> None:
+    os._exit(INTERRUPTED)
+
+
 def main() -> int:
     described = parser()
     arguments = described.parse_args()
@@ -157,7 +166,10 @@ def main() -> int:
     report = functools.partial(print, flush=True)
     with nullcontext(running) if arguments.url else own_product() as target:
         try:
-            swept = asyncio.run(sweep(target, arguments, report))
+            with interruptible(_at_once):
+                swept = asyncio.run(sweep(target, arguments, report))
+        except KeyboardInterrupt:
+            return INTERRUPTED
         except aiohttp.ClientError as error:
             raise SystemExit(f"Triton at {target.triton}: {error}") from None
     shown = table(swept.found, arguments.p95)

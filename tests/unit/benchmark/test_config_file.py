@@ -1,5 +1,6 @@
 """Measured settings are written into any file of a model, whose comments stay."""
 
+import errno
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from scripts.benchmark.product import config_file
 from scripts.benchmark.product.model_control import Knobs
-from scripts.run.model_configs import parsed
+from scripts.run.model_configs import ConfigError, parsed
 from tests.conftest import ROOT
 
 REPOSITORY = ROOT / "model_repository"
@@ -70,6 +71,68 @@ parameters: {{ key: "intra_threads", value: {{ string_value: "auto" }} }}
         text = text_format.MessageToString(text_format.Parse(text, ModelConfig()))
     _, after = _applied(text, _CHANGES, tmp_path)
     assert _values(after) == ({3}, {"6"}, 5, 777)
+
+
+_COMMENTED = """# max_batch_size: 16 was no better
+name: "own"
+  max_batch_size: 8 # max_queue_delay_microseconds: 5000 neither
+instance_group [ # one
+  { # on a {processor}
+    kind: KIND_CPU }
+]
+dynamic_batching { # max_queue_delay_microseconds: 1
+}
+# parameters { key: "intra_threads" value { string_value: "2" } }
+parameters { key: 'intra_threads' # the machine's
+  value { string_value: 'auto' } }
+"""
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"], ids=["LF", "CRLF"])
+def test_comments_and_ends_of_lines_stay_as_they_are(end: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "config.pbtxt", _COMMENTED.replace("\n", end)
+    path.write_bytes(text.encode())
+    config_file.apply(path, _CHANGES)
+    edited = path.read_bytes().decode()
+    assert _values(parsed(path)) == ({3}, {"6"}, 5, 777)
+    assert re.findall("#[^\r\n]*", edited) == re.findall("#[^\r\n]*", text)
+    assert edited.count("\r") == text.count("\r")
+
+
+def test_a_form_that_would_lose_comments_is_not_written(tmp_path: Path) -> None:
+    path, text = tmp_path / "config.pbtxt", _COMMENTED.replace(": 8", ": 0x8")
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigError, match="comments would be lost"):
+        config_file.apply(path, _CHANGES)
+    assert path.read_text(encoding="utf-8") == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_link_stays_one_and_another_export_keeps_its_file(tmp_path: Path) -> None:
+    path, link, other = (tmp_path / name for name in ("own.pbtxt", "config.pbtxt", "other.pbtxt"))
+    path.write_text(_COMMENTED, encoding="utf-8")
+    path.chmod(0o640)
+    link.symlink_to(path)
+    other.hardlink_to(path)
+    config_file.apply(link, _CHANGES)
+    assert link.is_symlink()
+    assert (parsed(path).max_batch_size, path.stat().st_mode & 0o777) == (5, 0o640)
+    assert other.read_text(encoding="utf-8") == _COMMENTED
+
+
+def test_a_full_disk_leaves_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "config.pbtxt"
+    path.write_text(_COMMENTED, encoding="utf-8")
+
+    def full(new: Path, *_: object, **__: object) -> None:
+        new.touch()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(OSError, match="No space"):
+        config_file.apply(path, _CHANGES)
+    assert path.read_text(encoding="utf-8") == _COMMENTED
+    assert list(tmp_path.iterdir()) == [path]
 
 
 _TEXT = """max_batch_size: 8

@@ -132,6 +132,13 @@ def test_a_configuration_has_the_knobs_turned_and_the_rest_kept() -> None:
     assert CONFIG["max_batch_size"] == 32
 
 
+def test_what_runs_is_measured_as_it_is_with_groups_that_differ() -> None:
+    config = {**CONFIG, "instance_group": [{"count": 2, "gpus": [0]}, {"count": 1, "gpus": [1]}]}
+    assert overridden(config, dataclasses.replace(RUNNING, instances=2))["instance_group"] == config["instance_group"]
+    changed = overridden(config, dataclasses.replace(RUNNING, instances=3))["instance_group"]
+    assert [group["count"] for group in changed] == [3, 3]
+
+
 def test_a_knob_that_a_model_does_not_have_is_a_dash() -> None:
     assert Knobs(None, None, 1, 2).words() == ["-", "-", "1", "2"]
 
@@ -174,6 +181,23 @@ def test_applied_settings_stand_in_the_file(repository: Path) -> None:
     config = parsed(repository / "m3_embedder" / "config.pbtxt")
     assert (config.max_batch_size, config.dynamic_batching.max_queue_delay_microseconds) == (8, 500)
     assert config.parameters["intra_threads"].string_value == "auto"
+
+
+def test_a_file_that_cannot_be_written_gets_its_lines_on_screen(
+    repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.access", lambda *_: False)
+    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments("--apply"), repository) == 1
+    said = capsys.readouterr().out
+    assert "cannot be written to" in said
+    assert "max_batch_size: 8" in said
+
+
+def test_a_file_that_is_not_here_gets_the_best_row_on_screen(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments(), tmp_path) == 0
+    assert "The best row is delay 500, batch 8" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("arguments", [(), ("--apply",)], ids=["shown", "applied"])

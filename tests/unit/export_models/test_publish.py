@@ -179,6 +179,15 @@ def test_the_next_export_takes_no_room_for_what_does_not_change(models: Path, co
     assert not (building / VOICE).samefile(first / VOICE)
 
 
+def test_texts_are_not_shared_whatever_their_size(models: Path, code: Path) -> None:
+    exports = Exports(models, "current")
+    tokenizer = "m3_embedder/1/tokenizer.json"
+    _write(exports.begin(code), **{tokenizer: LARGE})
+    first = exports.finish()
+    _write(exports.begin(code), **{tokenizer: "edited"})
+    assert (first / tokenizer).read_text(encoding="utf-8") == LARGE
+
+
 def _no_links(_from: object, _to: object, **_: object) -> None:
     raise OSError(errno.EPERM, "there are no links")
 

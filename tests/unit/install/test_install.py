@@ -154,6 +154,15 @@ def test_indexes_and_certificates_are_handed_on() -> None:
     }
 
 
+def test_an_installation_for_the_user_alone_is_not_for_an_environment(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PIP_USER", "1")
+    code = "import os, sys; sys.exit(os.environ['PIP_USER'] != '0')"
+    assert Steps(tmp_path / "log").tried("a step", [sys.executable, "-c", code])
+    assert uv_environment("global.user='true'\n:env:.user='1'\n") == BEST
+
+
 def test_a_setting_that_uv_has_not_leaves_the_work_to_pip() -> None:
     assert uv_environment("global.no-index='true'\n") is None
 

@@ -44,7 +44,7 @@ def test_given_numbers_override_the_fit() -> None:
     assert of_this_machine({"FIT": "threads=3, voices=5"}) == replace(fitted, threads=3, voices=5)
 
 
-@pytest.mark.parametrize("said", ["thread=3", "threads=0", "threads", "processors=3"])
+@pytest.mark.parametrize("said", ["thread=3", "threads=0", "threads", "processors=3", "voices=99999999999"])
 def test_an_invalid_number_is_refused(said: str) -> None:
     with pytest.raises(PreflightError, match="must be like threads=4"):
         of_this_machine({"FIT": said})
@@ -135,6 +135,16 @@ def test_a_file_that_is_no_configuration_is_named_and_the_others_are_fitted(repo
     lines = TWO.write(repository)
     assert "not read: " in lines["m3_embedder"]
     assert 'no field named "colour"' in lines["m3_embedder"]
+    assert _written(repository).keys() == lines.keys() - {"m3_embedder"}
+
+
+def test_a_file_that_cannot_be_read_is_named_and_the_others_are_fitted(repository: Path) -> None:
+    # The superuser can read every file but a folder.
+    path = repository / "m3_embedder" / "config.pbtxt"
+    path.unlink()
+    path.mkdir()
+    lines = TWO.write(repository)
+    assert "not read: " in lines["m3_embedder"]
     assert _written(repository).keys() == lines.keys() - {"m3_embedder"}
 
 

@@ -29,7 +29,19 @@ def _documented() -> list[str]:
     return sorted({name for text in lines for name in re.findall(r"make [a-z-]+ (?:\S+=\S+ )*([A-Z_]+)=", text)})
 
 
-@pytest.mark.parametrize("name", [*_documented(), "QUARTET_THREADS", "HF_ENDPOINT", "PIP_INDEX_URL", "https_proxy"])
+# What pip, uv, the hub's client and Python read.
+_PROGRAMS = (
+    "HF_ENDPOINT",
+    "PIP_INDEX_URL",
+    "https_proxy",
+    "SSL_CERT_FILE",
+    "REQUESTS_CA_BUNDLE",
+    "XDG_CACHE_HOME",
+    "LC_ALL",
+)
+
+
+@pytest.mark.parametrize("name", [*_documented(), "QUARTET_THREADS", *_PROGRAMS])
 def test_variables_of_the_pages_and_of_programs_are_taken(make: Make, name: str) -> None:
     done = make("-n", "help", f"{name}=--model embeddings=x y=z")
     assert (done.returncode, done.stderr) == (0, "")
