@@ -44,7 +44,9 @@ def traced(collector: Collector, tmp_path_factory: pytest.TempPathFactory) -> It
 @pytest.fixture
 async def client(settings: Settings, collector: Collector, traced: LocalTriton) -> AsyncIterator[Client]:
     address = f"127.0.0.1:{traced.ports.grpc}"
-    settings = dataclasses.replace(settings, triton=address, otlp_endpoint=collector.grpc, models="embed-m3")
+    settings = dataclasses.replace(
+        settings, triton=address, triton_secret=traced.secret, otlp_endpoint=collector.grpc, models="embed-m3"
+    )
     server = ProductServer(create_app(settings), settings)
     async with TestClient(server, headers={"Authorization": f"Bearer {KEY}"}) as connected:
         yield connected

@@ -27,7 +27,7 @@ def checkpoint() -> Any:
 def features() -> NDArray[np.float32]:
     """Of one window, [1, mel bins, frames]."""
     (recording,) = recordings("en", most=1)
-    found: NDArray[np.float32] = recognizer_module().LogMel(80)(recording.samples(), 30 * SAMPLE_RATE)[None]
+    found: NDArray[np.float32] = recognizer_module("features").LogMel(80)(recording.samples(), 30 * SAMPLE_RATE)[None]
     return found
 
 
