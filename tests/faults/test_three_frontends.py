@@ -62,6 +62,8 @@ async def _run_keys(environ: dict[str, str], *words: str) -> str:
     return str(done.stdout)
 
 
+# On a busy machine Redis may be late, and then each frontend lets its share pass.
+@pytest.mark.alone
 async def test_exactly_the_limit_of_ten_times_as_many_requests_passes(
     session: aiohttp.ClientSession, frontends: list[Frontend], environ: dict[str, str]
 ) -> None:
