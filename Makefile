@@ -156,7 +156,7 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
-	@$(BIN)/python -m pytest -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
+	@for file in $$(grep -rl --include='test_*.py' 'mark\.alone' tests); do $(BIN)/python -m pytest -q -m alone $$file || exit; done
 
 bench: $(if $(ELSEWHERE),check-python,check-export) ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory install
