@@ -70,9 +70,11 @@ async def _executions(client: grpc_client.InferenceServerClient, model: str) -> 
     return stats.inference_count, stats.execution_count
 
 
-async def _measure(address: str, model: str, callers: int, seconds: float, warm: float) -> Sequence[str]:
+async def _measure(
+    spoken: Sequence[_Spoken], address: str, model: str, callers: int, seconds: float, warm: float
+) -> Sequence[str]:
     client = grpc_client.InferenceServerClient(address)
-    loop, windows, answers = asyncio.get_running_loop(), itertools.cycle(_windows()), []
+    loop, windows, answers = asyncio.get_running_loop(), itertools.cycle(spoken), []
     begin = loop.time() + warm
     end = begin + seconds
 
@@ -98,10 +100,10 @@ async def _measure(address: str, model: str, callers: int, seconds: float, warm:
     for window, heard, _ in answers:
         said += len(words(window.text))
         wrong += compared(words(window.text), words(heard))
-    spoken = sum(len(window.audio) for window, *_ in answers) / SAMPLE_RATE
+    transcribed = sum(len(window.audio) for window, *_ in answers) / SAMPLE_RATE
     return [
         str(callers),
-        f"{spoken / seconds:.0f}",
+        f"{transcribed / seconds:.0f}",
         f"{statistics.median(took):.2f}",
         f"{statistics.quantiles(took, n=20)[-1]:.2f}",
         f"{(after[0] - before[0]) / max(1, after[1] - before[1]):.1f}",
@@ -117,9 +119,10 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10)
     parser.add_argument("--warm", type=float, default=3, help="seconds that are not counted")
     options = parser.parse_args()
+    windows = _windows()
     print(head(_HEAD), flush=True)
     for callers in map(int, options.callers.split(",")):
-        row = asyncio.run(_measure(options.address, options.model, callers, options.seconds, options.warm))
+        row = asyncio.run(_measure(windows, options.address, options.model, callers, options.seconds, options.warm))
         print(line(row), flush=True)
 
 

@@ -22,21 +22,11 @@ from tests import compose
 from tests.conftest import ROOT
 from tests.contract.chart.checks import amount, pods
 from tests.contract.chart.helm import CHART, Helm, unpack
+from tests.triton.edits import EDITS, edited
 from tests.triton.images import Started, started
 
 pytestmark = pytest.mark.triton
 PROCESSORS = 6
-# What is edited in the files of a checkout, by pattern.
-EDITS = {
-    "m3_embedder": {
-        r'"auto"': '"1"',
-        r"count: 2": "count: 1",
-        r"max_batch_size: 32": "max_batch_size: 5",
-        r"microseconds: 2000": "microseconds: 0",
-    },
-    "piper_ryan": {r"\{ kind": "{ count: 3 kind"},
-    "whisper_turbo": {r'(beam_size" value \{ string_value: )"2"': r'\1"1"'},
-}
 # What is edited in .env, and the same in values.
 ENV = {"POSTGRES_PASSWORD": "hidden", "PRECISION": "fp32", "FIT": "threads=3"}
 VALUES = (
@@ -100,10 +90,7 @@ def _edited(app: Path) -> Path:
         (folder / model / "configs").mkdir(exist_ok=True)
         shutil.copy(folder / model / "config.pbtxt", folder / model / "configs" / "machine.pbtxt")
         text = (folder / model / "config.pbtxt").read_text(encoding="utf-8")
-        for pattern, value in edits.items():
-            text, found = re.subn(pattern, value, text)
-            assert found == 1, pattern
-        (folder / model / "config.pbtxt").write_text(text, encoding="utf-8")
+        (folder / model / "config.pbtxt").write_text(edited(text, edits), encoding="utf-8")
     return app
 
 

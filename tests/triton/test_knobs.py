@@ -1,7 +1,6 @@
 """A real Triton runs with the numbers that an operator writes, and with this machine's where a file has none."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,34 +10,22 @@ import pytest
 from scripts.local_triton.server import DIRECT, LocalTriton
 from scripts.run.fit import CONFIG_NAME, Fit
 from tests.conftest import ROOT
+from tests.triton.edits import EDITS, edited
 
 pytestmark = pytest.mark.triton
 FIT = Fit.of(2, 24 * 10**9)
-# What is changed in each file, by pattern. The second voice is a copy of the first one.
-EDITS = {
-    "m3_embedder": {
-        r'"auto"': '"1"',
-        r"count: 2": "count: 1",
-        r"max_batch_size: 32": "max_batch_size: 5",
-        r"microseconds: 2000": "microseconds: 0",
-    },
-    "piper_ryan": {r"\{ kind": "{ count: 3 kind"},
-    "piper_other": {"piper_ryan": "piper_other"},
-    "whisper_turbo": {r'(beam_size" value \{ string_value: )"2"': r'\1"1"'},
-}
+# The second voice is a copy of the first one.
+MODELS = EDITS | {"piper_other": {"piper_ryan": "piper_other"}}
 
 
 def _edited(folder: Path) -> Path:
     """A repository with links to the exported models, and with edited files."""
-    for model, edits in EDITS.items():
+    for model, edits in MODELS.items():
         source, target = ROOT / "model_repository" / model.replace("other", "ryan"), folder / model
         target.mkdir()
         (target / "1").symlink_to(source / "1")
         text = (source / "config.pbtxt").read_text(encoding="utf-8")
-        for pattern, value in edits.items():
-            text, found = re.subn(pattern, value, text)
-            assert found == 1, pattern
-        (target / "config.pbtxt").write_text(text, encoding="utf-8")
+        (target / "config.pbtxt").write_text(edited(text, edits), encoding="utf-8")
     return folder
 
 
@@ -55,8 +42,8 @@ def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     triton = LocalTriton(repository, tmp_path_factory.mktemp("triton"), config_name=CONFIG_NAME)
     triton.start()
     try:
-        triton.load(list(EDITS))
-        yield {model: _config(triton, model) for model in EDITS}
+        triton.load(list(MODELS))
+        yield {model: _config(triton, model) for model in MODELS}
     finally:
         triton.stop()
 
