@@ -9,6 +9,7 @@ from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.catalogue.exports import Export
+from frontend.concurrency.turnstile import Turnstile
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.answers import CONTEXT as CONTEXT
@@ -23,7 +24,6 @@ from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.processes.turnstile import Turnstile
 from frontend.usage.bill import Billing
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.queries import UsageQueries

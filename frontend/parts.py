@@ -18,6 +18,8 @@ from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
 from frontend.catalogue.models import CHAT
+from frontend.concurrency.background import Repeating, measure_loop_delay
+from frontend.concurrency.turnstile import Turnstile
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.discovery.discovery import Connect, Discovery
@@ -38,9 +40,7 @@ from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
-from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
-from frontend.processes.turnstile import Turnstile
 from frontend.text.phonemes import load_phonemizer
 from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes

@@ -10,10 +10,10 @@ from prometheus_client import REGISTRY, CollectorRegistry, generate_latest
 from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4
 from prometheus_client.multiprocess import MultiProcessCollector
 
+from frontend.concurrency.background import forget_outcome, start_detached
 from frontend.http.state import SERVER_STATE
 from frontend.observe import METRICS_FOLDER
 from frontend.observe.metrics import DRAINING
-from frontend.processes.background import forget_outcome, start_detached
 
 # Pause after a rendering, in multiples of its time: rendering takes at most a tenth of a processor.
 _REST = 9.0

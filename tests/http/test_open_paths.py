@@ -7,8 +7,8 @@ import pytest
 from aiohttp import hdrs
 
 from frontend.catalogue.endpoints import auth_of
+from frontend.concurrency.turnstile import Turnstile
 from frontend.pages import models, openapi, static_files
-from frontend.processes.turnstile import Turnstile
 from tests.conftest import Client, bearer
 from tests.http.calls import APART, EMBED
 

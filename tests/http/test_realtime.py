@@ -12,10 +12,10 @@ from aiohttp import web
 from openai.types.realtime.realtime_server_event import RealtimeServerEvent
 from pydantic import TypeAdapter
 
+from frontend.concurrency.turnstile import Turnstile
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.processes.turnstile import Turnstile
 from frontend.tritons.triton import Arrays
 from tests.conftest import KEY, Client
 from tests.eventually import until

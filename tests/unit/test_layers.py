@@ -17,6 +17,7 @@ ORDER = [
     "catalogue",
     "config",
     "observe",
+    "concurrency",
     "processes",
     "audio",
     "text",

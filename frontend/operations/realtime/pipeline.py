@@ -10,6 +10,7 @@ from typing import TypeVar
 from frontend.access.caller import Caller, Identifies
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.catalogue.endpoints import LIVE
+from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
@@ -23,7 +24,6 @@ from frontend.operations.realtime.turns import Frames, Listener
 from frontend.operations.realtime.wire import USUAL_MESSAGE
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
-from frontend.processes.turnstile import Turnstile
 from frontend.tritons.inference import Inputs
 from frontend.usage.bill import Bill, Billing, IdempotencyKey
 from frontend.usage.recorder import Recorder

@@ -2,8 +2,8 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
+from frontend.concurrency.background import Repeating
 from frontend.observe.logs import NO_REQUEST, request_id
-from frontend.processes.background import Repeating
 from tests.eventually import until
 
 

@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
-from frontend.processes.background import cancel_all
+from frontend.concurrency.background import cancel_all
 
 T = TypeVar("T")
 

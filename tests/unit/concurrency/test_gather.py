@@ -3,7 +3,7 @@ from contextlib import aclosing
 
 import pytest
 
-from frontend.processes.gather import gather_or_cancel, read_ahead, run_in_order
+from frontend.concurrency.gather import gather_or_cancel, read_ahead, run_in_order
 
 
 @pytest.mark.parametrize("at_once", [0, 1, 3])

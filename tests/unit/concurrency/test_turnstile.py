@@ -1,6 +1,6 @@
 import asyncio
 
-from frontend.processes.turnstile import Turnstile
+from frontend.concurrency.turnstile import Turnstile
 
 
 async def test_a_crowd_takes_turns() -> None:
