@@ -28,14 +28,14 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
+from frontend.extensions.chat.pipeline import ChatPipeline
+from frontend.extensions.realtime.pipeline import LivePipeline
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
 from frontend.observe import METRICS_FOLDER
 from frontend.observe.table import write_gauges
 from frontend.observe.tracing import OFF
-from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
-from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline

@@ -4,7 +4,7 @@ from aiohttp import web
 
 from frontend.catalogue.endpoints import LIVE
 from frontend.config.settings import Settings
-from frontend.operations.realtime.handler import QUERY
+from frontend.extensions.realtime.handler import QUERY
 from frontend.pages import dashboard, docs, health, metrics, models, openapi, site, usage_report
 from frontend.pages.admin import keys, orgs, reports
 

@@ -13,15 +13,15 @@ from frontend.audio.detector import FRAME
 from frontend.audio.prepare import SAMPLE_BYTES
 from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError, InvalidRequest
+from frontend.extensions.realtime import events, protocol
+from frontend.extensions.realtime.items import Item
+from frontend.extensions.realtime.pipeline import LivePipeline
+from frontend.extensions.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update
+from frontend.extensions.realtime.transcriber import Transcriber
+from frontend.extensions.realtime.turns import FORMATS, FRAME_MS, Listener, Turns
+from frontend.extensions.realtime.wire import USUAL_MESSAGE, SessionEnd, Wire
 from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
-from frontend.operations.realtime import events, protocol
-from frontend.operations.realtime.items import Item
-from frontend.operations.realtime.pipeline import LivePipeline
-from frontend.operations.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update
-from frontend.operations.realtime.transcriber import Transcriber
-from frontend.operations.realtime.turns import FORMATS, FRAME_MS, Listener, Turns
-from frontend.operations.realtime.wire import USUAL_MESSAGE, SessionEnd, Wire
 
 # Seconds of audio that are listened to at once, unless an item ends before.
 _SLICE_SECONDS = 0.06

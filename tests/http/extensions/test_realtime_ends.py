@@ -17,10 +17,10 @@ from frontend.access.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway, Unauthorized
+from frontend.extensions.realtime import session as module
+from frontend.extensions.realtime import wire
+from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.middleware import revocation
-from frontend.operations.realtime import session as module
-from frontend.operations.realtime import wire
-from frontend.operations.realtime.transcriber import Transcriber
 from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import Client, bearer

@@ -4,8 +4,8 @@ import uuid
 from typing import Any
 
 from frontend.errors import ApiError
-from frontend.operations.realtime.items import Item, milliseconds
-from frontend.operations.realtime.protocol import BETA_FORMATS, SessionConfig
+from frontend.extensions.realtime.items import Item, milliseconds
+from frontend.extensions.realtime.protocol import BETA_FORMATS, SessionConfig
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 Fields = dict[str, Any]

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.prepare import SAMPLE_BYTES
-from frontend.operations.realtime.agreement import Heard, following
-from frontend.operations.realtime.items import Item
+from frontend.extensions.realtime.agreement import Heard, following
+from frontend.extensions.realtime.items import Item
 
 # Seconds of an item together with those before it. Short items are heard better with them, long ones need none.
 _MOST_SECONDS = 20.0

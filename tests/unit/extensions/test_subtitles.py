@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from frontend.extensions.subtitles.rendering import cues, srt, vtt
 from frontend.operations.transcription.protocol import Transcription, Word
-from frontend.operations.transcription.subtitles import cues, srt, vtt
 
 COLUMNS, LONGEST = 42, 7.0
 

@@ -10,13 +10,13 @@ from frontend.access.throttles import WorkTimer
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError, InsufficientQuota, Internal, RateLimited, Unauthorized
+from frontend.extensions.realtime import events
+from frontend.extensions.realtime.agreement import Heard, is_rushed, repeats_itself
+from frontend.extensions.realtime.items import Item, milliseconds
+from frontend.extensions.realtime.pipeline import Answer, LivePipeline
+from frontend.extensions.realtime.stretches import History, Stretch
+from frontend.extensions.realtime.wire import Wire
 from frontend.observe.logs import log
-from frontend.operations.realtime import events
-from frontend.operations.realtime.agreement import Heard, is_rushed, repeats_itself
-from frontend.operations.realtime.items import Item, milliseconds
-from frontend.operations.realtime.pipeline import Answer, LivePipeline
-from frontend.operations.realtime.stretches import History, Stretch
-from frontend.operations.realtime.wire import Wire
 from frontend.operations.transcription.assembly import LITTLE_SPEECH, is_invented
 
 # Samples of new audio between two passes, and of a first one.

@@ -10,12 +10,12 @@ from aiohttp import web
 from frontend.app_keys import BILLING, CALLER, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.errors import InvalidRequest
+from frontend.extensions.chat import protocol
+from frontend.extensions.chat.metering import StreamMeter, estimate, usage_of
+from frontend.extensions.chat.pipeline import TooLongAnswer
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
-from frontend.operations.chat import protocol
-from frontend.operations.chat.metering import StreamMeter, estimate, usage_of
-from frontend.operations.chat.pipeline import TooLongAnswer
 from frontend.usage.bill import Bill
 
 T = TypeVar("T")

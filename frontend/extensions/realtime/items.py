@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
 from frontend.audio.prepare import SAMPLE_BYTES
-from frontend.operations.realtime.agreement import Agreement
-from frontend.operations.realtime.protocol import SessionConfig
+from frontend.extensions.realtime.agreement import Agreement
+from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.usage.bill import Bill
 
 # Samples after the last speech that a pass needs to hear its last word.

@@ -7,8 +7,8 @@ from unittest.mock import patch
 import pytest
 
 from frontend.config.settings import Settings
-from frontend.operations.chat import models
-from frontend.operations.chat.models import MOST_MODELS, parse
+from frontend.extensions.chat import models
+from frontend.extensions.chat.models import MOST_MODELS, parse
 from tests.conftest import Client
 from tests.upstream import KEY, Upstream
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from frontend.errors import ApiError, InvalidRequest
-from frontend.operations.chat.metering import StreamMeter, estimate, text_bytes, usage_of
-from frontend.operations.chat.protocol import refusal, with_usage
+from frontend.extensions.chat.metering import StreamMeter, estimate, text_bytes, usage_of
+from frontend.extensions.chat.protocol import refusal, with_usage
 
 
 @pytest.mark.parametrize("name", ["stream_options", "stream\\u005foptions"])

@@ -12,8 +12,8 @@ from aiohttp.helpers import parse_http_date
 
 from frontend.catalogue.models import Served
 from frontend.errors import AccountRefused, ApiError, BadGateway, InvalidRequest, NotFound, RateLimited, TooLarge
-from frontend.operations.chat.bounds import COMPLETIONS, MAXIMA, references
-from frontend.operations.chat.metering import text_bytes
+from frontend.extensions.chat.bounds import COMPLETIONS, MAXIMA, references
+from frontend.extensions.chat.metering import text_bytes
 
 STREAM = "text/event-stream"
 _LONGEST_MESSAGE = 1000  # characters

@@ -11,10 +11,10 @@ from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.errors import BadGateway
+from frontend.extensions.chat.models import UpstreamModels
+from frontend.extensions.chat.protocol import STREAM, refusal
 from frontend.observe.logs import log, request_id
 from frontend.observe.record import current
-from frontend.operations.chat.models import UpstreamModels
-from frontend.operations.chat.protocol import STREAM, refusal
 
 _CONNECT_SECONDS = 5.0
 _NOT_UNDERSTOOD = (400, 422)

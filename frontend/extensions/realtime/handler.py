@@ -2,19 +2,19 @@
 
 from aiohttp import WSCloseCode, web
 
-from frontend.access.subprotocols import BETA, REALTIME, key_of, offered
 from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
 from frontend.catalogue.endpoints import LIVE as PATH
 from frontend.catalogue.extensions import REALTIME as EXTENSION
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import BadGateway, InvalidRequest
+from frontend.extensions.realtime.protocol import SessionConfig
+from frontend.extensions.realtime.session import Session
+from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
+from frontend.extensions.realtime.transcriber import Transcriber
+from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
 from frontend.http import fields
 from frontend.http.connection import ON_REVOKED, ends_connection, on_leaving
 from frontend.observe.logs import log
-from frontend.operations.realtime.protocol import SessionConfig
-from frontend.operations.realtime.session import Session
-from frontend.operations.realtime.transcriber import Transcriber
-from frontend.operations.realtime.wire import SessionEnd, Socket, Wire
 
 QUERY = ("intent", "model")
 _INTENT = "transcription"

@@ -10,8 +10,8 @@ import orjson
 
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import InvalidRequest
+from frontend.extensions.realtime.turns import FORMATS
 from frontend.http import fields
-from frontend.operations.realtime.turns import FORMATS
 from frontend.operations.transcription.protocol import LONGEST_PROMPT, parse_language
 
 # The names of audio formats before the release.

@@ -12,11 +12,11 @@ from client.recordings import recordings
 from frontend.audio.detector import FRAME, Detector, speech_probabilities
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
-from frontend.operations.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
-from frontend.operations.realtime.items import Item
-from frontend.operations.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update, parse, read
-from frontend.operations.realtime.stretches import History
-from frontend.operations.realtime.turns import Listener, Turns
+from frontend.extensions.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
+from frontend.extensions.realtime.items import Item
+from frontend.extensions.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update, parse, read
+from frontend.extensions.realtime.stretches import History
+from frontend.extensions.realtime.turns import Listener, Turns
 from tests.speech import say
 
 CONFIG = SessionConfig("stt-1")
