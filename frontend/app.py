@@ -27,8 +27,9 @@ from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
+from frontend.operations.status import metrics
 from frontend.operations.transcription import handler as transcription
-from frontend.pages import fixed, metrics
+from frontend.pages import fixed
 from frontend.pages.routes import QUERIES, routes
 from frontend.pages.site import missing_middleware
 from frontend.parts import run_parts

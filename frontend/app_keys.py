@@ -6,8 +6,8 @@ from aiohttp import web
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
-from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
+from frontend.administration.registry import Registry
 from frontend.catalogue.exports import Export
 from frontend.concurrency.turnstile import Turnstile
 from frontend.dispatch.dispatcher import Dispatcher

@@ -14,8 +14,8 @@ from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Counters, Limiter, SharedCounters
-from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
+from frontend.administration.registry import Registry
 from frontend.audio.detector import load_detector
 from frontend.catalogue.models import CHAT
 from frontend.concurrency.background import Repeating, measure_loop_delay

@@ -68,8 +68,14 @@ def _name(path: Path) -> str:
 def _place(module: str) -> int:
     """The module's room, by its number in the order."""
     _, room, *rest = module.split(".")
+    if room == "administration":
+        room = {"api": "pages", "commands": "commands"}.get(rest[0], "access")
     if room in ("operations", "extensions"):
-        room = f"operations.{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+        room = (
+            "operations.handlers"
+            if rest[0] == "status"
+            else f"operations.{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+        )
     return ORDER.index(room)
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway, Unauthorized

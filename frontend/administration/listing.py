@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontend.access import api_key
-from frontend.access.paging import Page, fetch_page
+from frontend.administration.paging import Page, fetch_page
 from frontend.database.tables import KEYS, ORGS, SECRETS
 
 

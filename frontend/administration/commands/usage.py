@@ -6,8 +6,8 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.names import LONGEST_NAME, check_name
-from frontend.access.registry import Registry
+from frontend.administration.names import LONGEST_NAME, check_name
+from frontend.administration.registry import Registry
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.arguments import argument
 from frontend.commands.database import run

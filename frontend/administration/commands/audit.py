@@ -8,13 +8,13 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, AuditFilter
-from frontend.access.paging import Page
-from frontend.access.registry import Registry
+from frontend.administration.audit import ADMIN_KEY, COMMAND_LINE, AuditFilter
+from frontend.administration.commands.usage import day, name
+from frontend.administration.paging import Page
+from frontend.administration.registry import Registry
 from frontend.commands.arguments import positive
 from frontend.commands.database import run
 from frontend.commands.tables import columns
-from frontend.commands.usage import day, name
 from frontend.usage.report import beginning
 
 _USUAL_LIMIT = 50  # changes

@@ -9,11 +9,12 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access import api_key, audit
-from frontend.access.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditEntry, AuditFilter
-from frontend.access.names import RegistryError
-from frontend.access.paging import Page
-from frontend.access.registry import Registry
+from frontend.access import api_key
+from frontend.administration import audit
+from frontend.administration.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditEntry, AuditFilter
+from frontend.administration.names import RegistryError
+from frontend.administration.paging import Page
+from frontend.administration.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from tests.unit.access.conftest import create_key

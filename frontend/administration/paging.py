@@ -7,7 +7,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from frontend.access.names import MissingError
+from frontend.administration.names import MissingError
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from frontend.access.paging import Page, fetch_page
+from frontend.administration.paging import Page, fetch_page
 from frontend.database.tables import AUDIT
 
 ADMIN_KEY, COMMAND_LINE = "admin key", "command line"

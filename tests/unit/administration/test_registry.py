@@ -6,8 +6,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
 from frontend.access.caller import Caller
-from frontend.access.names import RegistryError
-from frontend.access.registry import Registry
+from frontend.administration.names import RegistryError
+from frontend.administration.registry import Registry
 from frontend.database.tables import KEYS, ORGS, SECRETS
 from tests.unit.access.conftest import create_key
 

@@ -6,15 +6,15 @@ from typing import Any
 from aiohttp import web
 
 from frontend.access import api_key
-from frontend.access.listing import KeyFilter
-from frontend.access.names import LONGEST_ORG
-from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS
+from frontend.administration.api.fields import PAGE, body, expires_at, in_path, name, page, registry, rows
+from frontend.administration.listing import KeyFilter
+from frontend.administration.names import LONGEST_ORG
+from frontend.administration.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS
 from frontend.config.reading import SettingsError
 from frontend.config.tables import TIERS, USUAL_TIER, check_limit
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.pages.admin.fields import PAGE, body, expires_at, in_path, name, page, registry, rows
 
 _KEY = ("name", "tier", "org", "limits", "expires_in")
 # Columns that an empty parameter removes, and that parameter.

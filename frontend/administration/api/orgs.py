@@ -5,13 +5,13 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.access.names import LONGEST_ORG
+from frontend.administration.api.fields import PAGE, body, in_path, name, page, registry, rows, usage_queries
+from frontend.administration.names import LONGEST_ORG
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.config.tables import MOST_REQUESTS
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.pages.admin.fields import PAGE, body, in_path, name, page, registry, rows, usage_queries
 
 
 def _limit(values: Mapping[str, Any]) -> int | None:

@@ -6,8 +6,8 @@ from collections.abc import Callable
 import pytest
 
 from frontend.access import api_key
+from frontend.administration.commands.keys import limit, seconds
 from frontend.commands.arguments import positive
-from frontend.commands.keys import limit, seconds
 from tests.unit.commands.conftest import Terminal
 
 

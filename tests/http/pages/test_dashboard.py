@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.app_keys import OUTCOMES
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine

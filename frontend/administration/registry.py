@@ -11,12 +11,13 @@ from sqlalchemy import ColumnElement, false, insert, or_, select, update
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.access import api_key, audit, listing
-from frontend.access.audit import Actor, AuditEntry, AuditFilter
+from frontend.access import api_key
 from frontend.access.caller import Caller
-from frontend.access.listing import EVERY_KEY, KeyEntry, KeyFilter
-from frontend.access.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
-from frontend.access.paging import EVERYTHING, Page
+from frontend.administration import audit, listing
+from frontend.administration.audit import Actor, AuditEntry, AuditFilter
+from frontend.administration.listing import EVERY_KEY, KeyEntry, KeyFilter
+from frontend.administration.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
+from frontend.administration.paging import EVERYTHING, Page
 from frontend.database.engine import reading
 from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 

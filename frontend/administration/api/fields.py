@@ -6,11 +6,11 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.access import audit
-from frontend.access.audit import Actor
-from frontend.access.names import LONGEST_NAME, check_name
-from frontend.access.paging import Page
-from frontend.access.registry import LONGEST_SECONDS, Registry
+from frontend.administration import audit
+from frontend.administration.audit import Actor
+from frontend.administration.names import LONGEST_NAME, check_name
+from frontend.administration.paging import Page
+from frontend.administration.registry import LONGEST_SECONDS, Registry
 from frontend.app_keys import CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, USAGE
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound

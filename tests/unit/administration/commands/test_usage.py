@@ -3,7 +3,7 @@
 import pytest
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.commands.database import with_database, with_registry
 from frontend.config.settings import Settings
 from frontend.usage.spool import UsageEvent

@@ -8,8 +8,8 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.listing import KeyEntry
-from frontend.access.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, Registry
+from frontend.administration.listing import KeyEntry
+from frontend.administration.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, Registry
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.arguments import argument, positive
 from frontend.commands.database import run

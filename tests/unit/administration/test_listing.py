@@ -6,11 +6,11 @@ from sqlalchemy import update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.audit import AuditFilter
-from frontend.access.listing import EVERY_KEY, KeyFilter
-from frontend.access.names import MissingError
-from frontend.access.paging import Page
-from frontend.access.registry import Registry
+from frontend.administration.audit import AuditFilter
+from frontend.administration.listing import EVERY_KEY, KeyFilter
+from frontend.administration.names import MissingError
+from frontend.administration.paging import Page
+from frontend.administration.registry import Registry
 from frontend.database.tables import SECRETS
 from tests.unit.access.conftest import create_key
 
