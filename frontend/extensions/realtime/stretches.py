@@ -10,7 +10,7 @@ from frontend.extensions.realtime.agreement import Heard, following
 from frontend.extensions.realtime.items import Item
 
 # Seconds of an item together with those before it. Short items are heard better with them, long ones need none.
-_MOST_SECONDS = 20.0
+_MOST_SECONDS = 10.0
 # Seconds at the end of an open item that each pass hears.
 _RECENT_SECONDS = 2.0
 # Characters of the text before a stretch, of which a pass over an open item takes fewer, as each takes time.

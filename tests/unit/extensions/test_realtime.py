@@ -165,8 +165,8 @@ def history_of(*texts: str, seconds: float = 4.0) -> History:
 
 
 def test_an_item_is_heard_after_those_before_it() -> None:
-    stretch = history_of("One two.", "Three four.").whole(item_of(3), WINDOW)
-    assert (len(stretch.audio), stretch.start) == (2 * 16_000 * 11, -8.0)
+    stretch = history_of("One two.", "Three four.", seconds=3.0).whole(item_of(3), WINDOW)
+    assert (len(stretch.audio), stretch.start) == (2 * 16_000 * 9, -6.0)
 
 
 def test_an_item_and_those_before_it_fit_into_the_models_window() -> None:
@@ -184,7 +184,7 @@ def test_only_the_words_after_those_before_it_are_the_items() -> None:
     [(("One two.", "Three."), "One two."), (("One two", "Three."), ""), (("One.", "Three"), "One.")],
 )
 def test_what_was_said_too_long_ago_to_be_heard_again_is_a_text(texts: tuple[str, ...], context: str) -> None:
-    assert history_of(*texts, seconds=10.0).whole(item_of(9), WINDOW).context == context
+    assert history_of(*texts, seconds=5.0).whole(item_of(4), WINDOW).context == context
 
 
 def test_what_was_said_in_another_language_is_forgotten() -> None:
