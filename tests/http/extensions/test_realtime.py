@@ -154,13 +154,13 @@ async def test_a_long_item_ends_in_a_short_pause_before_the_models_window_does(
 async def test_what_comes_after_an_item_does_not_cancel_its_last_pass(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn, hear = asyncio.Event(), TranscriptionPipeline.hear
+    turn, transcribe = asyncio.Event(), TranscriptionPipeline.transcribe_window
 
     async def wait(self: TranscriptionPipeline, *call: Any) -> Arrays:
         await turn.wait()
-        return await hear(self, *call)
+        return await transcribe(self, *call)
 
-    monkeypatch.setattr(TranscriptionPipeline, "hear", wait)
+    monkeypatch.setattr(TranscriptionPipeline, "transcribe_window", wait)
     async with live(client) as session:
         await session.configure(**BY_CLIENT)
         for end in ("commit", "commit", "clear"):
