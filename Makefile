@@ -177,7 +177,7 @@ bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/
 test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leaves out
 	@$(PYTEST) -q lab/tests
 
-mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
+mutants: $(VENV)/installed-lab demo ## change the core in one place at a time and see which changes tests notice; MUTANTS="--only frontend/dispatch --sample 40"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
