@@ -4,12 +4,12 @@ from typing import Any
 import numpy as np
 import pytest
 
+from client.tests.verify.answers import failed
 from client.verify.facts import Facts, Recording, Speech, Spoken
 from client.verify.questions import Questions, RefusedError, Transcript
 from client.verify.sound import Sound, write_wav
 from client.verify.speech import say, spoken
 from frontend.catalogue.voices import VOICES
-from tests.unit.client.verify.answers import failed
 
 RATE = 16_000
 SPEECH = Speech(sentences={"en": ["one two | three", "four"]}, pause=0.25, sentence_pause=0.5)

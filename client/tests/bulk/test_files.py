@@ -16,8 +16,8 @@ from client.bulk.inputs import Item
 from client.bulk.outputs import LineFile
 from client.bulk.parquet import ParquetParts
 from client.bulk.run import run
-from tests.unit.client.bulk.api import Api, Refusal
-from tests.unit.client.bulk.conftest import job, lines, write_texts
+from client.tests.bulk.api import Api, Refusal
+from client.tests.bulk.conftest import job, lines, write_texts
 
 
 def _rows(output: Path) -> list[dict[str, Any]]:

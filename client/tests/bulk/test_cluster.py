@@ -13,9 +13,9 @@ from client.api import CommandError
 from client.bulk import cluster
 from client.bulk.cluster import RayActor
 from client.bulk.job import Job
-from tests.unit.client.bulk.api import Api, Refusal
-from tests.unit.client.bulk.conftest import job, lines, write_texts
-from tests.unit.client.bulk.ray import FakeRay, RayError
+from client.tests.bulk.api import Api, Refusal
+from client.tests.bulk.conftest import job, lines, write_texts
+from client.tests.bulk.ray import FakeRay, RayError
 
 _RECORDINGS = 50
 

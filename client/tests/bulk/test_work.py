@@ -17,9 +17,9 @@ from client.bulk.outputs import JsonLines, LineFile
 from client.bulk.pace import Pace, StoppedError, pause
 from client.bulk.progress import Progress, Tally
 from client.bulk.work import Worker
-from tests.unit.client.bulk.api import Api as Server
-from tests.unit.client.bulk.api import Refusal
-from tests.unit.client.bulk.conftest import job
+from client.tests.bulk.api import Api as Server
+from client.tests.bulk.api import Refusal
+from client.tests.bulk.conftest import job
 
 
 def test_requests_are_the_same_wherever_a_run_begins() -> None:

@@ -11,9 +11,14 @@ from typing import Any
 import numpy as np
 from aiohttp import web
 
-from tests.eventually import until
-
 KEY = "qk_test"
+
+
+async def until(condition: Callable[[], object], seconds: float = 20.0) -> None:
+    """Return when ``condition`` holds; ``TimeoutError`` if that takes too long."""
+    async with asyncio.timeout(seconds):
+        while not condition():  # noqa: ASYNC110 - it may be true of another thread
+            await asyncio.sleep(0.01)
 
 
 @dataclass(frozen=True)

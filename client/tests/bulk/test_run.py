@@ -13,10 +13,9 @@ from client.api import CommandError
 from client.bulk import work
 from client.bulk.job import lock_output
 from client.bulk.run import run
-from tests.conftest import ROOT
-from tests.eventually import until
-from tests.unit.client.bulk.api import KEY, Api, Asked, Refusal, serving
-from tests.unit.client.bulk.conftest import job, lines, write_texts
+from client.tests.bulk.api import KEY, Api, Asked, Refusal, serving, until
+from client.tests.bulk.conftest import job, lines, write_texts
+from client.tests.conftest import ROOT
 
 _TEXTS = ["word " * (1 + number % 7) for number in range(100)]
 

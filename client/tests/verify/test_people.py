@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from client.recordings import read_g722, recordings
+from client.tests.verify.answers import DEMO, Recorded, failed
 from client.verify.facts import Facts, People
 from client.verify.people import heard
 from client.verify.questions import Questions, Transcript
 from client.verify.sound import Sound, joined
-from tests.unit.client.verify.answers import DEMO, Recorded, failed
 
 PEOPLE = Facts("", people=People({"it": 0.05}))
 

@@ -9,7 +9,7 @@ import pytest
 
 from client.bulk import pace
 from client.bulk.job import Job
-from tests.unit.client.bulk.api import KEY, Api, serving
+from client.tests.bulk.api import KEY, Api, serving
 
 
 @pytest.fixture

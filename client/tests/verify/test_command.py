@@ -9,11 +9,11 @@ from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 
 from client.__main__ import main
+from client.tests.conftest import ROOT
 from client.verify import command
 from client.verify.checks import token_ids
 from client.verify.facts import NAMED, load
 from client.verify.rows import Row
-from tests.conftest import ROOT
 
 _RIGHT, _WRONG, _MISSING = (
     Row("tokens of: a", "3", "3", "none", True),

@@ -4,10 +4,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from client.tests.verify.answers import DEMO, RECORDINGS, Recorded, Vectors
 from client.verify.facts import Cosine, Facts, Ranking
 from client.verify.rows import Row
 from client.verify.texts import embeddings, rankings
-from tests.unit.client.verify.answers import DEMO, RECORDINGS, Recorded, Vectors
 
 
 def _wrong(rows: list[Row]) -> set[str]:
