@@ -26,8 +26,8 @@ ON_REVOKED: web.RequestKey[Callable[[Unauthorized], None]] = web.RequestKey("on_
 _LONGEST_LINE = 17 * 1024
 # Bytes that may come before a request is complete, or behind one. A last read may add to them.
 _LONGEST_HEAD = 64 * 1024
-# aiohttp stops parsing a body when twice as many bytes wait to be read, or a sixteenth as many chunks. Others wait while
-# it parses those, and chunks of a byte take long.
+# aiohttp stops parsing a body when twice as many bytes wait to be read, or a sixteenth as many chunks. While it parses,
+# others wait, and chunks of a byte take long.
 _READ_BYTES = 1024
 # Bytes of an answer that the kernel takes before the caller reads: it has twice as many for them. By default, it takes
 # megabytes for each connection, which no bound of ours counts.
