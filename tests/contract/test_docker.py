@@ -43,7 +43,7 @@ def test_every_compose_file_fits_the_compose_specification() -> None:
 def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None:
     parts = {name: service for name, service in SERVICES.items() if profile in service["profiles"]}
     export = {"cpu": "export", "gpu": "export-gpu"}[profile]
-    assert parts.keys() == {export, f"triton-{profile}", "frontend", "redis", "postgres"}
+    assert parts.keys() == {export, f"triton-{profile}", "frontend", "proxy", "redis", "postgres"}
     assert export in parts[f"triton-{profile}"]["depends_on"]
     assert parts[f"triton-{profile}"]["shm_size"] == "2gb"
 
