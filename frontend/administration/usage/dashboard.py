@@ -31,7 +31,8 @@ async def account(request: web.Request) -> web.Response:
     limits = await request.app[LIMITER].usage(caller)
     # Mobile apps use tokens, not keys.
     operations, paths = request.app[SETTINGS].operations, request.app[PATHS]
-    shown = {each.limit for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
+    shown = {each for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
+    hidden = {each.limit for each in ENDPOINTS if each not in shown}
     return json_response(
         {
             "key": caller.name,
@@ -42,7 +43,7 @@ async def account(request: web.Request) -> web.Response:
             "limits": [
                 {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
                 for name, count in limits.items()
-                if name in shown
+                if name not in hidden
             ],
         }
     )

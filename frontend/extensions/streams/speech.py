@@ -14,7 +14,9 @@ from frontend.app_keys import SPEECH as PIPELINE
 from frontend.audio.encode import AudioStream
 from frontend.concurrency.background import cancel_all
 from frontend.concurrency.gather import read_ahead
+from frontend.dispatch.context import RequestContext
 from frontend.http.answers import deliver_while_made
+from frontend.http.memory import MemoryReservation
 from frontend.http.rendering import EVENTS as EVENT_HEAD
 from frontend.http.rendering import render_event
 from frontend.operations.speech.handler import Delivers
@@ -22,6 +24,7 @@ from frontend.operations.speech.pipeline import BYTES_PER_CHARACTER, SpeechPipel
 from frontend.operations.speech.protocol import EVENTS, SpeechRequest
 from frontend.operations.speech.speaking import Speaking
 from frontend.text.phonemes import MOST_SYMBOLS, Utterance, phonemize_first, phonemize_others
+from frontend.usage.bill import Bill, Reserves
 
 # Symbols per character of a slow speaker.
 _SYMBOLS_PER_CHARACTER = 1.25
@@ -33,21 +36,34 @@ _EVENT_BYTES = 24 * 1024
 
 
 async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
-    """Speak the beginning. The rest is spoken a few utterances ahead of the caller, and otherwise waits for it."""
-    pipeline, memory, context = request.app[PIPELINE], request[MEMORY_RESERVATION], request[CONTEXT]
-    async with request[BILLING].reserve(parsed.model, len(parsed.text)) as bill:
-        expected = expected_bytes(parsed)
-        # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
-        memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / parsed.speed)))
-        # Sent audio holds no memory, so only its length is limited.
-        text = pipeline.begin(parsed, context, expected, lambda beyond: None)
-        pipeline.refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(parsed.text))
-        with pipeline.unbilled.work(context.key) as timer:
-            pieces = _Stream(pipeline, text, timer).pieces()
-            first = await anext(pieces)
+    pipeline, reserve, memory = request.app[PIPELINE], request[BILLING].reserve, request[MEMORY_RESERVATION]
+    first, others, bill = await stream(pipeline, parsed, request[CONTEXT], reserve, memory)
     kind = {"Content-Type": request.app[SETTINGS].served.audio_formats[parsed.response_format]}
     head = EVENT_HEAD if parsed.stream_format == EVENTS else kind
-    return lambda: deliver_while_made(request, head, first, pieces, bill)
+    return lambda: deliver_while_made(request, head, first, others, bill)
+
+
+async def stream(
+    pipeline: SpeechPipeline,
+    request: SpeechRequest,
+    context: RequestContext,
+    reserve: Reserves,
+    memory: MemoryReservation,
+) -> tuple[bytes, AsyncGenerator[bytes, None], Bill]:
+    """The first piece of the file, a generator of the others, and the bill.
+
+    The generator keeps a few utterances ahead, whose memory is reserved, and otherwise waits for its user.
+    """
+    async with reserve(request.model, len(request.text)) as bill:
+        expected = expected_bytes(request)
+        # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
+        memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / request.speed)))
+        # Sent audio holds no memory, so only its length is limited.
+        text = pipeline.begin(request, context, expected, lambda beyond: None)
+        pipeline.refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(request.text))
+        with pipeline.unbilled.work(context.key) as timer:
+            pieces = _Stream(pipeline, text, timer).pieces()
+            return await anext(pieces), pieces, bill
 
 
 class _Stream:
