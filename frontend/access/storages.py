@@ -10,8 +10,8 @@ from typing import Any, cast
 
 from limits.aio.storage import MemoryStorage, RedisStorage
 
+from frontend.concurrency.background import forget_outcome, start_detached
 from frontend.observe.stores import redis_call
-from frontend.processes.background import forget_outcome, start_detached
 
 # The library's window: requests of the last minute, seconds until they count no more, and the same of this minute.
 Window = tuple[int, float, int, float]
