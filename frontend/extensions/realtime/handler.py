@@ -9,7 +9,7 @@ from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import BadGateway, InvalidRequest
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
-from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
+from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
 from frontend.http import fields
@@ -18,8 +18,6 @@ from frontend.observe.logs import log
 
 QUERY = ("intent", "model")
 _INTENT = "transcription"
-# The header of clients from before the release.
-_BETA_HEADER = "OpenAI-Beta"
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
@@ -35,12 +33,11 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
         raise InvalidRequest("this path is a WebSocket: the request must ask for the upgrade")
     if ends_connection(request):
         raise BadGateway("this server is about to stop, retry")
-    beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
     async with live.admitted(request[CALLER]) as place:
         await socket.prepare(request)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
-        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
+        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config)
         on_leaving(request, session.leave)
         request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
