@@ -4,11 +4,14 @@ import asyncio
 import hashlib
 import selectors
 from types import SimpleNamespace
+from typing import Any
 
-from limits.aio.storage import memory
+import limits.aio.storage.memory
 
 from frontend.access import storages
 
+# Where the library's storage in memory asks for the time.
+_MEMORY: Any = limits.aio.storage.memory
 _REDIS_TIME = "redis.call('TIME')"
 _TAKE = storages._TAKE
 
@@ -18,8 +21,8 @@ class LimitsClock:
 
     def __init__(self) -> None:
         assert _REDIS_TIME in _TAKE
-        self._time = memory.time
-        memory.time = SimpleNamespace(time=lambda: self.now)
+        self._time = _MEMORY.time
+        _MEMORY.time = SimpleNamespace(time=lambda: self.now)
         self.move_to(1_000_000_020.001)
 
     def move_to(self, now: float) -> None:
@@ -29,7 +32,7 @@ class LimitsClock:
 
     def close(self) -> None:
         """Use the machine's clock again."""
-        memory.time = self._time
+        _MEMORY.time = self._time
         _use_script(_TAKE)
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
 from limits.storage import storage_from_string
@@ -32,7 +32,8 @@ class SharedCounters:
 
     def __init__(self, frontends: SharedFrontends, *, refuse: bool) -> None:
         self._frontends, self._refuse = frontends, refuse
-        storage = storage_from_string("async+redis+minutes://", connection_pool=frontends.redis.connection_pool)
+        pool = cast(Any, frontends.redis.connection_pool)
+        storage = storage_from_string("async+redis+minutes://", connection_pool=pool)
         self._storage, self._limiter = cast(RedisMinuteStorage, storage), SlidingWindowCounterRateLimiter(storage)
         self._local = MemoryCounters()
         self._outage = Outage(

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from limits.aio.storage import MemoryStorage, RedisStorage
+from limits.aio.storage.redis.redispy import RedispyBridge
 
 from frontend.concurrency.background import forget_outcome, start_detached
 from frontend.observe.stores import redis_call
@@ -89,6 +90,7 @@ class RedisMinuteStorage(RedisStorage):
 
     def __init__(self, uri: str, **options: Any) -> None:
         super().__init__(uri, implementation="redispy", key_prefix="quartet", **options)
+        self._redis = cast(RedispyBridge, self.bridge).get_connection()
         # The next batch, and the task that sends it after the current one.
         self._batch: list[Sequence[Counter]] = []
         self._sending: asyncio.Task[list[list[int]]] | None = None
@@ -138,7 +140,7 @@ class RedisMinuteStorage(RedisStorage):
                     return await self._run("EVAL", _TAKE, batch)
 
     async def _run(self, command: str, script: str, batch: Sequence[Sequence[Counter]]) -> list[list[int]]:
-        async with self.bridge.get_connection().pipeline(transaction=False) as pipeline:
+        async with self._redis.pipeline(transaction=False) as pipeline:
             for counters in batch:
                 keys = [self.bridge.prefixed_key(key) for key, _ in counters]
                 pipeline.execute_command(command, script, len(keys), *keys, *(limit for _, limit in counters))

@@ -120,7 +120,7 @@ async def test_a_bad_answer_of_redis_leaves_no_request_waiting(
     storage = RedisMinuteStorage("async+redis+minutes://", connection_pool=redis.connection_pool)
     counters = [(uuid.uuid4().hex, 5), (uuid.uuid4().hex, 5)]
     with monkeypatch.context() as patched:
-        patched.setattr(storage.bridge.get_connection(), "pipeline", lambda **options: _Pipeline(outcome))
+        patched.setattr(storage._redis, "pipeline", lambda **options: _Pipeline(outcome))
         async with asyncio.timeout(10):
             told = await asyncio.gather(*(storage.acquire_together(counters) for _ in range(3)), return_exceptions=True)
     assert [isinstance(each, BaseException) for each in told] == [True] * 3

@@ -85,9 +85,9 @@ async def test_a_refused_request_passes_in_the_library_after_the_time_that_was_t
             clock.now += milliseconds / 1000
             for _ in range(requests):
                 passed, counts = await ours.take(limits)
-            if not passed:
-                clock.now += counts[0].retry_after
-                assert (await ours.take(limits))[0]
+                if not passed:
+                    clock.now += counts[0].retry_after
+                    assert (await ours.take(limits))[0]
 
 
 async def test_a_request_counts_under_all_limits_or_under_none(limits_clock: LimitsClock) -> None:
