@@ -9,9 +9,9 @@ import openai
 import pytest
 from limits.aio.storage import memory
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, other_key
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
