@@ -6,13 +6,15 @@ The library finds these storages by their schemes. Their windows begin on the mi
 import asyncio
 import hashlib
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from limits.aio.storage import MemoryStorage, RedisStorage
-from limits.aio.storage.redis.redispy import RedispyBridge
 
 from frontend.concurrency.background import forget_outcome, start_detached
 from frontend.observe.stores import redis_call
+
+if TYPE_CHECKING:
+    from redis.asyncio import Redis
 
 # The library's window: requests of the last minute, seconds until they count no more, and the same of this minute.
 Window = tuple[int, float, int, float]
@@ -90,7 +92,7 @@ class RedisMinuteStorage(RedisStorage):
 
     def __init__(self, uri: str, **options: Any) -> None:
         super().__init__(uri, implementation="redispy", key_prefix="quartet", **options)
-        self._redis = cast(RedispyBridge, self.bridge).get_connection()
+        self._redis: Redis = cast(Any, self.bridge).get_connection()
         # The next batch, and the task that sends it after the current one.
         self._batch: list[Sequence[Counter]] = []
         self._sending: asyncio.Task[list[list[int]]] | None = None
