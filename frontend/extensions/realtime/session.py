@@ -37,8 +37,6 @@ _COMMIT_EMPTY = "input_audio_buffer_commit_empty"
 
 
 class Session:
-    """``beta`` is whether the client uses the shape of events before the release."""
-
     def __init__(
         self,
         pipeline: LivePipeline,
@@ -47,11 +45,9 @@ class Session:
         context: RequestContext,
         memory: MemoryReservation,
         config: SessionConfig,
-        *,
-        beta: bool,
     ) -> None:
         self._pipeline, self._wire, self._transcriber = pipeline, wire, transcriber
-        self._context, self._memory, self._config, self._beta = context, memory, config, beta
+        self._context, self._memory, self._config = context, memory, config
         self._id, self._expires_at = events.new_id("sess"), int(time.time() + pipeline.settings.live_seconds)
         self._detector: StreamDetector | None = None
         self._raw = bytearray()
@@ -132,7 +128,7 @@ class Session:
         return True
 
     async def _send_session(self, kind: str) -> None:
-        await self._wire.send(events.session(kind, self._id, self._config, self._expires_at, beta=self._beta))
+        await self._wire.send(events.session(kind, self._id, self._config, self._expires_at))
 
     @property
     def _held_bytes(self) -> int:
@@ -160,17 +156,17 @@ class Session:
             case Clear():
                 self._forget()
                 await self._wire.send(events.event("input_audio_buffer.cleared"))
-            case Update(config, beta):
-                await self._update(config, beta=beta)
+            case Update(config):
+                await self._update(config)
 
-    async def _update(self, config: SessionConfig, *, beta: bool) -> None:
+    async def _update(self, config: SessionConfig) -> None:
         self._pipeline.transcription.refuse_language(config.model, config.language)
         if (config.audio_format, config.rate) != (self._config.audio_format, self._config.rate):
             await self._detect(last=True)
             self._detector = None
         if config.detection != self._config.detection:
             self._turns = _turns(config)
-        self._config, self._beta = config, beta
+        self._config = config
         await self._send_session("updated")
 
     async def _commit_by_client(self) -> None:
@@ -255,7 +251,7 @@ class Session:
     def _commit(self) -> list[events.Fields]:
         item = self._transcriber.commit()
         stopped = [] if self._turns is None else [events.speech_stopped(item)]
-        return [*stopped, *events.committed(item, beta=self._beta)]
+        return [*stopped, *events.committed(item)]
 
     def _started(self) -> list[events.Fields]:
         item = self._transcriber.open

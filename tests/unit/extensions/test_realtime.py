@@ -22,7 +22,7 @@ from tests.speech import say
 CONFIG = SessionConfig("stt-1")
 SERVED = Served.of()
 WINDOW = 30.0
-INPUT, DETECTION = "session.audio.input", "session.turn_detection"
+INPUT = "session.audio.input"
 RATE_11 = {"type": "audio/pcm", "rate": 11_025}
 
 
@@ -216,15 +216,19 @@ def test_a_pass_over_a_long_open_item_begins_at_a_pause_in_the_sent_words() -> N
     assert (stretch.start, stretch.context, len(stretch.audio)) == (1.0, "Zero. one", 2 * 16_000 * 6)
 
 
-def update(shape: str = "session.update", **options: Any) -> Any:
-    return {"type": shape, "session": options}
+def update(**options: Any) -> Any:
+    return {"type": "session.update", "session": {"type": "transcription", **options}}
+
+
+def update_input(**options: Any) -> Any:
+    return update(audio={"input": options})
 
 
 def test_a_session_update_changes_only_what_it_names() -> None:
     options = {"format": {"type": "audio/pcmu"}, "transcription": {"language": "de"}, "noise_reduction": None}
-    event = update(type="transcription", audio={"input": options})
+    event = update_input(**options)
     expected = replace(CONFIG, audio_format="audio/pcmu", rate=8_000, language="de")
-    assert parse(event, CONFIG, SERVED) == Update(expected, beta=False)
+    assert parse(event, CONFIG, SERVED) == Update(expected)
 
 
 @pytest.mark.parametrize(
@@ -236,8 +240,7 @@ def test_a_session_update_changes_only_what_it_names() -> None:
     ],
 )
 def test_turn_detection_may_be_switched_off_or_set(given: Any, detection: Detection | None) -> None:
-    event = update("transcription_session.update", turn_detection=given)
-    assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=detection), beta=True)
+    assert parse(update_input(turn_detection=given), CONFIG, SERVED) == Update(replace(CONFIG, detection=detection))
 
 
 @pytest.mark.parametrize("text", ['{"x": [' + "1," * 3_000 + "1]}", "{" + '"a": 1, ' * 3_000 + '"b": 1}', "[" * 3_000])
@@ -269,15 +272,15 @@ def test_commit_and_clear_are_events_of_their_own(kind: str, event: Commit | Cle
         ({"type": "input_audio_buffer.append"}, "audio"),
         ({"type": "session.update"}, "session"),
         (update(type="realtime"), "session.type"),
-        (update(type="transcription", voice="alloy"), "session.voice"),
-        (update(type="transcription", audio={"input": {"format": {"type": "audio/mp3"}}}), f"{INPUT}.format.type"),
-        (update(type="transcription", audio={"input": {"format": RATE_11}}), f"{INPUT}.format.rate"),
-        (update(type="transcription", audio={"input": {"format": {"type": {}}}}), f"{INPUT}.format.type"),
-        (update("transcription_session.update", input_audio_format={}), "session.input_audio_format"),
-        (update("transcription_session.update", input_audio_transcription={"model": "other"}), "model"),
-        (update("transcription_session.update", input_audio_transcription={"language": "xx"}), "language"),
-        (update("transcription_session.update", turn_detection={"type": "other_vad"}), f"{DETECTION}.type"),
-        (update("transcription_session.update", turn_detection={"threshold": 2}), f"{DETECTION}.threshold"),
+        ({"type": "transcription_session.update", "session": {}}, "type"),
+        (update(voice="alloy"), "session.voice"),
+        (update_input(format={"type": "audio/mp3"}), f"{INPUT}.format.type"),
+        (update_input(format=RATE_11), f"{INPUT}.format.rate"),
+        (update_input(format={"type": {}}), f"{INPUT}.format.type"),
+        (update_input(transcription={"model": "other"}), "model"),
+        (update_input(transcription={"language": "xx"}), "language"),
+        (update_input(turn_detection={"type": "other_vad"}), f"{INPUT}.turn_detection.type"),
+        (update_input(turn_detection={"threshold": 2}), f"{INPUT}.turn_detection.threshold"),
     ],
 )
 def test_a_faulty_event_names_its_parameter(event: Any, param: str) -> None:
