@@ -15,7 +15,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Internal, InvalidRequest, Unauthorized
-from frontend.http.admission import Admission
+from frontend.http.connection_limit import ConnectionLimit
 from frontend.http.frames import FrameReader
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.observe.logs import log
@@ -55,7 +55,7 @@ def came_to_admin(request: web.BaseRequest) -> bool:
 
 
 class Connection(web.RequestHandler):
-    def __init__(self, server: web.Server, admission: Admission, settings: Settings, *, is_admin: bool) -> None:
+    def __init__(self, server: web.Server, limit: ConnectionLimit, settings: Settings, *, is_admin: bool) -> None:
         self._event_loop = asyncio.get_running_loop()
         super().__init__(
             server,
@@ -71,7 +71,7 @@ class Connection(web.RequestHandler):
         self.is_admin = is_admin
         # Whether the server ends the connection.
         self.ending = False
-        self._admission, self._settings = admission, settings
+        self._limit, self._settings = limit, settings
         self._address, self._admitted = "", False
         # The body of the last request, and the bytes that came behind it.
         self._arriving: StreamReader = EMPTY_PAYLOAD
@@ -92,7 +92,7 @@ class Connection(web.RequestHandler):
             options = wire.get_extra_info("socket")
             options.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
             options.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_ANSWER_BYTES)
-        self._admitted = self._admission.enter(self._address)
+        self._admitted = self._limit.enter(self._address)
         if not self._admitted:
             full = BadGateway("there are too many connections, retry later", retry_after=_RETRY_SECONDS)
             wire.write(refusal_bytes(full))
@@ -102,7 +102,7 @@ class Connection(web.RequestHandler):
         # A connection that ended before it was accepted, or came over a Unix socket, has no address. It counts too.
         if self._admitted:
             self._admitted = False
-            self._admission.leave(self._address)
+            self._limit.leave(self._address)
         self._first_request.cancel()
         # It refers to this connection, and reference cycles make garbage collection longer.
         self._arriving = EMPTY_PAYLOAD

@@ -11,10 +11,10 @@ from aiohttp import web
 from frontend.access.throttles import WorkTimer
 from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS
 from frontend.app_keys import SPEECH as PIPELINE
-from frontend.audio.encode import AudioStream
 from frontend.concurrency.background import cancel_all
-from frontend.concurrency.gather import read_ahead
 from frontend.dispatch.context import RequestContext
+from frontend.extensions.streams.encode import AudioStream
+from frontend.extensions.streams.order import read_ahead
 from frontend.http.answers import deliver_while_made
 from frontend.http.memory import MemoryReservation
 from frontend.http.rendering import EVENTS as EVENT_HEAD
