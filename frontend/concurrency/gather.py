@@ -41,25 +41,25 @@ class _Gate:
 async def gather_or_cancel(
     calls: Iterable[Coroutine[Any, Any, T]],
     at_once: Callable[[], float] = lambda: float("inf"),
-    note: Callable[[int, T], None] = lambda place, result: None,
+    note: Callable[[int, T], None] = lambda index, result: None,
 ) -> list[T]:
     """Run calls in parallel and return their results in order. The first error cancels the others and is raised.
 
-    At most ``at_once()`` calls run in parallel. It is asked again whenever one ends. ``note`` is told the place and the
+    At most ``at_once()`` calls run in parallel. It is asked again whenever one ends. ``note`` is told the index and the
     result of each call that ends.
     """
     gate = _Gate(at_once)
 
-    async def admitted(place: int, call: Coroutine[Any, Any, T]) -> T:
+    async def admitted(index: int, call: Coroutine[Any, Any, T]) -> T:
         async with gate.admit():
             result = await call
-            note(place, result)
+            note(index, result)
             return result
 
     coroutines = list(calls)
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(admitted(place, call)) for place, call in enumerate(coroutines)]
+            tasks = [group.create_task(admitted(index, call)) for index, call in enumerate(coroutines)]
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:

@@ -9,7 +9,7 @@ from frontend.concurrency.pace import Pace
 # Frames a second in the long run, and at once. One of this many bytes counts as none: its bytes take longer.
 _FRAMES_A_SECOND, _FRAMES_AT_ONCE, _FREE_BYTES = 250, 1000, 1024
 _MASKED, _LENGTH, _MASK_BYTES = 0x80, 0x7F, 4
-# Bytes of the length behind the first two, by what stands in its place there.
+# Bytes of the length behind the first two, by what stands there instead.
 _LONGER = {126: 2, 127: 8}
 # The beginning of a frame that aiohttp refuses, with 1002, as it should one without a mask (RFC 6455, 5.1).
 _REFUSED = b"\xf0\x80"
@@ -42,21 +42,21 @@ class FrameReader:
 
         Returns how many small ones there are, and the end of what may be read; negative before one without a mask.
         """
-        place, weight = 0, 0.0
-        while place < len(data):
+        position, weight = 0, 0.0
+        while position < len(data):
             if self._left:
-                skipped = min(self._left, len(data) - place)
+                skipped = min(self._left, len(data) - position)
                 self._left -= skipped
-                place += skipped
+                position += skipped
                 continue
-            if not self._head and place == len(data) - 1:
-                return weight, place
-            self._head.append(data[place])
-            place += 1
+            if not self._head and position == len(data) - 1:
+                return weight, position
+            self._head.append(data[position])
+            position += 1
             if len(self._head) < 2:
                 continue
             if not self._head[1] & _MASKED:
-                return weight, place - 2 - len(data)
+                return weight, position - 2 - len(data)
             length = self._head[1] & _LENGTH
             if len(self._head) < 2 + _LONGER.get(length, 0):
                 continue
@@ -64,4 +64,4 @@ class FrameReader:
             self._left = _MASK_BYTES + size
             weight += max(0.0, 1 - size / _FREE_BYTES)
             self._head.clear()
-        return weight, place
+        return weight, position

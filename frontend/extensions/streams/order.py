@@ -44,7 +44,7 @@ async def run_in_order(
         gather_or_cancel(
             coroutines,
             lambda: at_once() if results[0].done() else 1,
-            lambda place, result: results[place].set_result(result),
+            lambda index, result: results[index].set_result(result),
         )
     )
     going.add_done_callback(lambda _: ended())
