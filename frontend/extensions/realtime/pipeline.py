@@ -14,13 +14,13 @@ from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import RateLimited
+from frontend.extensions.metrics import LIVE_SESSIONS
 from frontend.extensions.realtime.agreement import TimedWord
 from frontend.extensions.realtime.items import Item, milliseconds
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.stretches import Stretch
 from frontend.extensions.realtime.turns import Frames, StreamDetector
 from frontend.extensions.realtime.wire import USUAL_MESSAGE
-from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
 from frontend.tritons.inference import Inputs
