@@ -8,6 +8,8 @@ from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
 from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
+from frontend.billing.bill import BILLING as BILLING
+from frontend.billing.charges import Charges
 from frontend.catalogue.exports import Export
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
@@ -24,10 +26,8 @@ from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.processes.turnstile import Turnstile
-from frontend.usage.bill import Billing
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.queries import UsageQueries
-from frontend.usage.recorder import Recorder
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
@@ -39,7 +39,7 @@ LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
 REGISTRY = web.AppKey("registry", Registry)
 USAGE = web.AppKey("usage", UsageQueries)
-RECORDER = web.AppKey("recorder", Recorder)
+CHARGES = web.AppKey("charges", Charges)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNBILLED_WORK = web.AppKey("unbilled_work", UnbilledWorkThrottle)
 MEMORY_BUDGET = web.AppKey("memory_budget", MemoryBudget)
@@ -48,7 +48,6 @@ AUDIO = web.AppKey("audio", WorkerQueue)
 TEXT = web.AppKey("text", WorkerQueue)
 THREADS = web.AppKey("threads", WorkerQueue)
 TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
-BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 LIVE = web.AppKey("live", LivePipeline)

@@ -17,6 +17,8 @@ from frontend.access.limits import Counters, Limiter, SharedCounters
 from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
+from frontend.billing.charges import Charges
+from frontend.billing.ledger import IdempotencyWindow
 from frontend.catalogue.models import CHAT
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
@@ -42,10 +44,8 @@ from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.processes.turnstile import Turnstile
 from frontend.text.phonemes import load_phonemizer
-from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.queries import UsageQueries
-from frontend.usage.recorder import Recorder
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
 # Tasks per audio process.
@@ -137,9 +137,9 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     engine = open_engine(settings.database, settings.database_connections)
     closing.push_async_callback(engine.dispose)
     repeats = IdempotencyWindow(settings.repeat_seconds, settings.repeat_answers)
-    app[keys.RECORDER] = recorder = Recorder(engine, settings.usage_folder, repeats)
-    closing.push_async_callback(recorder.close)
-    await recorder.start()
+    app[keys.CHARGES] = charges = Charges(engine, settings.usage_folder, repeats)
+    closing.push_async_callback(charges.close)
+    await charges.start()
     app[keys.OUTCOMES] = outcomes = Outcomes(engine)
     closing.push_async_callback(outcomes.close)
     outcomes.start()
@@ -172,7 +172,7 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
     app[keys.LIVE] = LivePipeline(
-        settings, app[keys.TRANSCRIPTION], threads, app[keys.UNBILLED_WORK], app[keys.RECORDER], app[keys.API_KEYS]
+        settings, app[keys.TRANSCRIPTION], threads, app[keys.UNBILLED_WORK], app[keys.CHARGES], app[keys.API_KEYS]
     )
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)

@@ -15,8 +15,6 @@ _Factory = Callable[..., web.BaseRequest]
 _EXPECTED = web.RequestKey("expected", bool)
 # Why aiohttp should not have taken a request.
 _FAULT = web.RequestKey("fault", str)
-# Digest of the body's content. A retry of the same content has the same digest.
-CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RATE_SECONDS = 10.0  # between checks of the lowest rate
 

@@ -1,1 +1,1 @@
-"""Usage and billing: bills, wallets, the ledger and reports."""
+"""Consumption: reports, outcomes of requests, and credit."""

@@ -19,6 +19,7 @@ from frontend.access import audit
 from frontend.access.audit import Actor
 from frontend.access.names import MissingError, RegistryError
 from frontend.access.paging import Page, fetch_page
+from frontend.billing.wallets import lock, set_free
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
 from frontend.database.engine import reading
@@ -36,7 +37,6 @@ from frontend.database.tables import (
     WALLETS,
 )
 from frontend.errors import RateLimited
-from frontend.usage.wallets import lock, set_free
 
 _DAY = 86_400
 # Charges younger than this (seconds) cannot be deleted.

@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from frontend.app_keys import BILLING, CALLER, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
+from frontend.billing.bill import Bill
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.errors import InvalidRequest
 from frontend.http.answers import deliver
@@ -16,7 +17,6 @@ from frontend.http.rendering import JSON
 from frontend.operations.chat import protocol
 from frontend.operations.chat.metering import StreamMeter, estimate, usage_of
 from frontend.operations.chat.pipeline import TooLongAnswer
-from frontend.usage.bill import Bill
 
 T = TypeVar("T")
 _NO_REFERENCES = (
@@ -48,14 +48,14 @@ async def forward(request: web.Request) -> web.StreamResponse:
         async with request.app[CHAT].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:
                 meter = StreamMeter(options.text_bytes, hides_usage=adds_usage)
-                return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
+                return await deliver(request, _STREAMED, _metered(pieces, meter, bill))
             answer = await _whole(request, pieces)
         # Release the memory before a slow caller reads the answer.
         del body, extended
         usage = await _offload(request, len(answer), usage_of, answer)
         usage.note()
         bill.settle(estimate(options.text_bytes + usage.text_bytes) if usage.tokens is None else usage.tokens)
-    return await deliver(request, JSON, answer, bill)
+    return await deliver(request, JSON, answer)
 
 
 async def _offload(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:

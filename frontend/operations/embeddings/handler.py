@@ -15,29 +15,28 @@ from frontend.http.json import Converts
 from frontend.http.rendering import JSON, render_json
 from frontend.operations.embeddings import dialects, protocol
 from frontend.operations.embeddings.protocol import EmbeddingRequest
-from frontend.usage.bill import Bill
 
 # Builds the answer's JSON from the vectors, the tokens and the request.
 _Renders = Callable[[NDArray[np.float32], int, EmbeddingRequest], Any]
 
 
-async def _vectors(request: web.Request, parses: Converts[EmbeddingRequest], renders: _Renders) -> tuple[bytes, Bill]:
+async def _vectors(request: web.Request, parses: Converts[EmbeddingRequest], renders: _Renders) -> bytes:
     context = request[CONTEXT]
     parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, parses)
-    vectors, tokens, bill = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
-    return render_json(renders(vectors, tokens, parsed)), bill
+    vectors, tokens = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
+    return render_json(renders(vectors, tokens, parsed))
 
 
 async def embed(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, JSON, *await _vectors(request, protocol.parse_openai, protocol.render_openai))
+    return await deliver(request, JSON, await _vectors(request, protocol.parse_openai, protocol.render_openai))
 
 
 async def embed_tei(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, JSON, *await _vectors(request, dialects.parse_embed, dialects.render_embed))
+    return await deliver(request, JSON, await _vectors(request, dialects.parse_embed, dialects.render_embed))
 
 
 async def compare_tei(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, JSON, *await _vectors(request, dialects.parse_similarity, dialects.render_similarity))
+    return await deliver(request, JSON, await _vectors(request, dialects.parse_similarity, dialects.render_similarity))
 
 
 def routes(served: Served) -> list[web.RouteDef]:

@@ -14,32 +14,31 @@ from frontend.http.rendering import JSON, render_json
 from frontend.observe.logs import request_id
 from frontend.operations.rerank import dialects, protocol
 from frontend.operations.rerank.protocol import RerankRequest
-from frontend.usage.bill import Bill
 
 # Builds the answer's JSON from (index, score), the tokens and the request.
 _Renders = Callable[[list[tuple[int, float]], int, RerankRequest], Any]
 
 
-async def _order(request: web.Request, parses: Converts[RerankRequest], renders: _Renders) -> tuple[bytes, Bill]:
+async def _order(request: web.Request, parses: Converts[RerankRequest], renders: _Renders) -> bytes:
     context = request[CONTEXT]
     parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, parses)
-    ranking, tokens, bill = await request.app[RERANK].run(parsed, context, request[BILLING].reserve)
-    return render_json(renders(ranking, tokens, parsed)), bill
+    ranking, tokens = await request.app[RERANK].run(parsed, context, request[BILLING].reserve)
+    return render_json(renders(ranking, tokens, parsed))
 
 
 async def rerank(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, JSON, *await _order(request, protocol.parse, protocol.render))
+    return await deliver(request, JSON, await _order(request, protocol.parse, protocol.render))
 
 
 async def rerank_cohere(request: web.Request) -> web.StreamResponse:
     def renders(ranking: list[tuple[int, float]], tokens: int, parsed: RerankRequest) -> Any:
         return dialects.render_cohere(ranking, tokens, parsed, request_id.get())
 
-    return await deliver(request, JSON, *await _order(request, dialects.parse_cohere, renders))
+    return await deliver(request, JSON, await _order(request, dialects.parse_cohere, renders))
 
 
 async def rerank_plain(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, JSON, *await _order(request, dialects.parse_plain, dialects.render_plain))
+    return await deliver(request, JSON, await _order(request, dialects.parse_plain, dialects.render_plain))
 
 
 def routes(served: Served) -> list[web.RouteDef]:

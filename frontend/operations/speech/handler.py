@@ -19,14 +19,14 @@ async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest])
     async with app[UNBILLED_WORK].paced(context.key):
         parsed = await app[JSON_BODIES].read(request, memory, context, parses)
         if parsed.stream_format:
-            audio, rest, bill = await app[SPEECH].stream(parsed, context, reserve, memory)
+            audio, rest = await app[SPEECH].stream(parsed, context, reserve, memory)
         else:
-            audio, bill = await app[SPEECH].run(parsed, context, reserve, memory)
+            audio = await app[SPEECH].run(parsed, context, reserve, memory)
     kind = {"Content-Type": app[SETTINGS].served.audio_formats[parsed.response_format]}
     head = EVENTS if parsed.stream_format == protocol.EVENTS else kind
     if rest is None:
-        return await deliver(request, head, audio, bill)
-    return await deliver_while_made(request, head, audio, rest, bill)
+        return await deliver(request, head, audio)
+    return await deliver_while_made(request, head, audio, rest)
 
 
 async def speak(request: web.Request) -> web.StreamResponse:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.encode import ENCODERS, AudioFile, AudioStream, Samples, to_int16
+from frontend.billing.bill import Reserves
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
@@ -26,7 +27,6 @@ from frontend.processes.gather import gather_or_cancel, read_ahead
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, MOST_SYMBOLS, Utterance, phonemize, phonemize_first, phonemize_others
 from frontend.tritons.triton import bad_answer
-from frontend.usage.bill import Bill, Reserves
 
 # Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
@@ -74,9 +74,9 @@ class SpeechPipeline:
 
     async def run(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[bytes, Bill]:
-        """The whole audio file, and its bill."""
-        async with reserve(request.model, len(request.text)) as bill:
+    ) -> bytes:
+        """The whole audio file."""
+        async with reserve(request.model, len(request.text)):
             expected = _expected_bytes(request)
             memory.add(expected)
             text = self._begin(request, context, expected, memory.add)
@@ -86,16 +86,16 @@ class SpeechPipeline:
                     raise text.refusal("holds nothing that can be spoken")
                 file = await self._encode(text, await self._say(text, parts))
                 timer.paid()
-            return file, bill
+            return file
 
     async def stream(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[bytes, AsyncGenerator[bytes, None], Bill]:
-        """The first piece of the file, a generator of the others, and the bill.
+    ) -> tuple[bytes, AsyncGenerator[bytes, None]]:
+        """The first piece of the file, and a generator of the others.
 
         The generator keeps a few utterances ahead, whose memory is reserved, and otherwise waits for its user.
         """
-        async with reserve(request.model, len(request.text)) as bill:
+        async with reserve(request.model, len(request.text)):
             expected = _expected_bytes(request)
             # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
             memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * _BYTES_PER_CHARACTER / request.speed)))
@@ -104,7 +104,7 @@ class SpeechPipeline:
             self._refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(request.text))
             with self._unbilled.work(context.key) as timer:
                 pieces = self._pieces(text, timer)
-                return await anext(pieces), pieces, bill
+                return await anext(pieces), pieces
 
     def _begin(
         self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]

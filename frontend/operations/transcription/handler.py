@@ -31,17 +31,17 @@ async def _transcript(request: web.Request, shape: Shape, parses: _Parses, rende
             head: Mapping[str, str] = EVENTS
             if parsed.stream:
                 stream = pipeline.stream(parsed, context, reserve, memory)
-                first, others, bill = await streaming.enter_async_context(stream)
+                first, others = await streaming.enter_async_context(stream)
                 body: bytes | AsyncGenerator[bytes, None] = render_events(first, others)
             else:
-                answer, bill = await pipeline.run(parsed, context, reserve, memory)
+                answer = await pipeline.run(parsed, context, reserve, memory)
                 if subtitles := FORMATS.get(parsed.response_format):
                     head = {"Content-Type": subtitles[0]}
                     # Hours of words would block the event loop.
                     body = (await app[THREADS].run(context, subtitles[1], answer)).encode()
                 else:
                     head, body = _rendered(renders(answer, parsed))
-        return await deliver(request, head, body, bill)
+        return await deliver(request, head, body)
 
 
 def _rendered(answer: dict[str, Any] | str) -> tuple[Mapping[str, str], bytes]:

@@ -15,6 +15,7 @@ from frontend.audio.detector import FRAME, gain_at, loudness
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
+from frontend.billing.bill import Bill, Reserves
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
@@ -32,7 +33,6 @@ from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
-from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
@@ -65,28 +65,28 @@ class TranscriptionPipeline:
 
     async def run(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[Transcription, Bill | None]:
-        """The transcript and its bill. A file without words is free, and without speech never reaches Triton."""
+    ) -> Transcription:
+        """The transcript. A file without words is free, and without speech never reaches Triton."""
         with self._unbilled.work(context.key) as timer:
             heard = await self._recording(request, context, memory, timer)
             if not heard.prepared.windows:
                 words: list[Word] | None = [] if request.words else None
-                return Transcription("", request.language_of_text, heard.prepared.duration, (), words), None
+                return Transcription("", request.language_of_text, heard.prepared.duration, (), words)
             async with reserve(request.model, heard.milliseconds) as bill:
                 answers = await gather_or_cancel(self._calls(heard, context), lambda: self._at_once(heard.model))
                 # Hours of words would block the event loop.
                 transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
                 if not transcription.text:
                     self._waive(bill, heard, timer)
-                    return transcription, None
+                    return transcription
             timer.paid()
-            return transcription, bill
+            return transcription
 
     @asynccontextmanager
     async def stream(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> AsyncIterator[tuple[str, AsyncIterator[str], Bill | None]]:
-        """The first part of the text, which may be empty, the others, and the bill.
+    ) -> AsyncIterator[tuple[str, AsyncIterator[str]]]:
+        """The first part of the text, which may be empty, and the others.
 
         The windows of the file do not wait for whoever reads the text. After the last one, their audio is freed.
         """
@@ -106,10 +106,9 @@ class TranscriptionPipeline:
                 first = await anext(parts, "")
                 if bill is not None and not first:
                     self._waive(bill, heard, timer)
-                    bill = None
                 elif windows:
                     timer.paid()
-            yield first, parts, bill
+            yield first, parts
 
     def refuse_language(self, name: str, language: str) -> None:
         """Raise ``InvalidRequest`` if the model does not know the language."""

@@ -13,13 +13,13 @@ from frontend.access.audit import ADMIN_KEY, Actor, AuditFilter
 from frontend.access.names import RegistryError
 from frontend.access.paging import EVERYTHING, Page
 from frontend.access.registry import Registry
+from frontend.billing.wallets import Wallets
 from frontend.database.tables import SECRETS, TOPUPS, USAGE_EVENTS, WALLETS
 from frontend.errors import RateLimited
 from frontend.usage import queries as module
 from frontend.usage.queries import UsageFilter, UsageQueries, UsageTotal
-from frontend.usage.wallets import Wallets
 from tests.eventually import until
-from tests.unit.usage.conftest import event, write
+from tests.unit.billing.conftest import event, write
 
 ANNA = Actor(ADMIN_KEY, "10.0.0.7")
 _EVER = ("1970-01-01", "2999-12-31")
