@@ -21,10 +21,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger
 from frontend.billing.wallets import Wallets
 from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
+from frontend.concurrency.background import Repeating
 from frontend.database.engine import DATABASE_FAILURES, SameFile
 from frontend.observe.logs import Outage, log
 from frontend.observe.metrics import AUDIO_SECONDS, CHARACTERS, TOKENS, USAGE_UNWRITABLE, USAGE_WAITING
-from frontend.processes.background import Repeating
 
 _SUFFIX = ".spool"
 _TABLE = "CREATE TABLE IF NOT EXISTS charges (place INTEGER PRIMARY KEY AUTOINCREMENT, event BLOB)"

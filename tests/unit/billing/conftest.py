@@ -7,7 +7,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.billing.charges import Spool
 from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger
 from frontend.database.engine import open_engine
