@@ -13,9 +13,9 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.pages.static_files import page_routes
 from frontend.usage import report_over_http
+from frontend.usage.outcomes import OUTCOMES, percentile
 from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.report import spent_a_day
-from frontend.usage.times import percentile
 
 # Longest period in days that one request may add up.
 _MOST_DAYS = 366
@@ -60,7 +60,7 @@ async def outcomes(request: web.Request) -> web.Response:
     rows = [
         {
             "operation": summary.operation,
-            **summary.counts,
+            **{outcome: summary.counts[outcome] for outcome in OUTCOMES},
             **{f"p{share}_seconds": percentile(summary.times, share / 100) for share in _PERCENTILES},
         }
         for summary in summaries

@@ -11,7 +11,8 @@ from frontend.access import api_key
 from frontend.administration.registry import Registry
 from frontend.billing.ledger import Charge
 from frontend.catalogue.models import MODELS
-from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
+from frontend.database.tables import REQUEST_OUTCOMES
+from frontend.usage.outcomes import UNTIMED
 from frontend.usage.queries import UsageFilter, UsageQueries
 from tests.unit.billing.conftest import write
 
@@ -54,9 +55,9 @@ def _events(name: str, key_id: str, org: str | None, days: int, amount: int) -> 
     ]
 
 
-def _ended(org: str, key_id: str, **counts: int) -> dict[str, Any]:
+def _ended(org: str, key_id: str, outcome: str, requests: int, time_class: int = UNTIMED) -> dict[str, Any]:
     named = {"org": org, "key_id": key_id, "day": TODAY, "operation": "speech"}
-    return dict.fromkeys((*OUTCOME_COLUMNS, *TIME_COLUMNS), 0) | named | counts
+    return named | {"outcome": outcome, "time_class": time_class, "requests": requests}
 
 
 async def fill(engine: AsyncEngine) -> dict[str, Account]:
@@ -79,11 +80,12 @@ async def fill(engine: AsyncEngine) -> dict[str, Account]:
     rerank = Charge("l", "l", found["little"].id, None, "rerank", "rerank-v2-m3", 5, "u", 1, 2, False, NOW)
     await write(engine, *(event for events in many for event in events), rerank)
     rows = [
-        _ended(org, found["first"].id, answered=10, mistaken=2, **{f"took_{at}": n for at, n in TIMES.items()}),
-        _ended(org, found["second"].id, refused=1_234, failed=5, hung_up=6),
+        *(_ended(org, found["first"].id, "answered", requests, place) for place, requests in TIMES.items()),
+        _ended(org, found["first"].id, "mistaken", 2),
+        *(_ended(org, found["second"].id, name, n) for name, n in (("refused", 1_234), ("failed", 5), ("hung_up", 6))),
     ]
     async with engine.begin() as connection:
-        await connection.execute(sa.insert(REQUEST_DAYS), rows)
+        await connection.execute(sa.insert(REQUEST_OUTCOMES), rows)
     return found
 
 
