@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientError
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import CHARGES
 from frontend.billing.charges import Spool
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.usage.queries import UsageQueries
 from tests.charges import COST, ORG_KEY, charges, find_disk_full, speak
 from tests.conftest import Client
 from tests.eventually import until

@@ -8,12 +8,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.billing.charges import Spool
 from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS
-from frontend.usage.queries import UsageQueries
 
 
 @pytest.fixture

@@ -8,6 +8,7 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.billing.charges import Charges, Spool
 from frontend.billing.ledger import IdempotencyWindow, Placed
 from frontend.database.engine import open_engine
@@ -15,7 +16,6 @@ from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
 from frontend.observe.metrics import USAGE_UNWRITABLE
-from frontend.usage.queries import UsageQueries
 from tests.eventually import until
 from tests.unit.billing.conftest import FullDisk, event, reserved
 

@@ -7,10 +7,10 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger, Placed
 from frontend.billing.wallets import Wallets
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.usage.queries import UsageQueries
 from tests.unit.billing.conftest import event, reserved
 
 _DAY = 86_400

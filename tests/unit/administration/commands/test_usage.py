@@ -3,9 +3,10 @@
 import pytest
 
 from frontend.access import api_key
+from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
 from frontend.billing.ledger import Charge
-from frontend.commands.database import with_database, with_registry
+from frontend.commands.database import with_database
 from frontend.config.settings import Settings
 from tests.unit.billing.conftest import write
 from tests.unit.commands.conftest import Terminal

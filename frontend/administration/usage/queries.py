@@ -19,6 +19,7 @@ from frontend.administration import audit
 from frontend.administration.audit import Actor
 from frontend.administration.names import MissingError, RegistryError
 from frontend.administration.paging import Page, fetch_page
+from frontend.billing.outcomes import UNTIMED
 from frontend.billing.wallets import lock, set_free
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
@@ -35,7 +36,6 @@ from frontend.database.tables import (
     WALLETS,
 )
 from frontend.errors import RateLimited
-from frontend.usage.outcomes import UNTIMED
 
 _DAY = 86_400
 # Charges younger than this (seconds) cannot be deleted.

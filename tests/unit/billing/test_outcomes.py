@@ -8,10 +8,10 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
+from frontend.administration.usage.queries import UsageFilter, UsageQueries
+from frontend.billing import outcomes as module
+from frontend.billing.outcomes import BOUNDS, Outcomes, class_of, percentile
 from frontend.database.engine import open_engine
-from frontend.usage import outcomes as module
-from frontend.usage.outcomes import BOUNDS, Outcomes, class_of, percentile
-from frontend.usage.queries import UsageFilter, UsageQueries
 from tests.samples import Change
 
 _EVER = ("1970-01-01", "2999-12-31")

@@ -1,1 +1,0 @@
-"""Consumption: reports, outcomes of requests, and credit."""
