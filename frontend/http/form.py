@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMultipartParser, parse_options_header
 
+from frontend.billing.bill import CONTENT
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
+from frontend.http.arrival import receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
 from frontend.processes.shared_memory import SharedBytes
 

@@ -11,6 +11,7 @@ from aiohttp import web
 from frontend.access.throttles import WorkTimer
 from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS
 from frontend.app_keys import SPEECH as PIPELINE
+from frontend.billing.bill import Reserves
 from frontend.concurrency.background import cancel_all
 from frontend.dispatch.context import RequestContext
 from frontend.extensions.streams.encode import AudioStream
@@ -24,7 +25,6 @@ from frontend.operations.speech.pipeline import BYTES_PER_CHARACTER, SpeechPipel
 from frontend.operations.speech.protocol import EVENTS, SpeechRequest
 from frontend.operations.speech.speaking import Speaking
 from frontend.text.phonemes import MOST_SYMBOLS, Utterance, phonemize_first, phonemize_others
-from frontend.usage.bill import Bill, Reserves
 
 # Symbols per character of a slow speaker.
 _SYMBOLS_PER_CHARACTER = 1.25
@@ -37,10 +37,10 @@ _EVENT_BYTES = 24 * 1024
 
 async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
     pipeline, reserve, memory = request.app[PIPELINE], request[BILLING].reserve, request[MEMORY_RESERVATION]
-    first, others, bill = await stream(pipeline, parsed, request[CONTEXT], reserve, memory)
+    first, others = await stream(pipeline, parsed, request[CONTEXT], reserve, memory)
     kind = {"Content-Type": request.app[SETTINGS].served.audio_formats[parsed.response_format]}
     head = EVENT_HEAD if parsed.stream_format == EVENTS else kind
-    return lambda: deliver_while_made(request, head, first, others, bill)
+    return lambda: deliver_while_made(request, head, first, others)
 
 
 async def stream(
@@ -49,12 +49,12 @@ async def stream(
     context: RequestContext,
     reserve: Reserves,
     memory: MemoryReservation,
-) -> tuple[bytes, AsyncGenerator[bytes, None], Bill]:
-    """The first piece of the file, a generator of the others, and the bill.
+) -> tuple[bytes, AsyncGenerator[bytes, None]]:
+    """The first piece of the file, and a generator of the others.
 
     The generator keeps a few utterances ahead, whose memory is reserved, and otherwise waits for its user.
     """
-    async with reserve(request.model, len(request.text)) as bill:
+    async with reserve(request.model, len(request.text)):
         expected = expected_bytes(request)
         # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
         memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / request.speed)))
@@ -63,7 +63,7 @@ async def stream(
         pipeline.refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(request.text))
         with pipeline.unbilled.work(context.key) as timer:
             pieces = _Stream(pipeline, text, timer).pieces()
-            return await anext(pieces), pieces, bill
+            return await anext(pieces), pieces
 
 
 class _Stream:
