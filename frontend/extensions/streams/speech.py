@@ -14,9 +14,9 @@ from frontend.app_keys import SPEECH as PIPELINE
 from frontend.billing.bill import Reserves
 from frontend.concurrency.background import cancel_all
 from frontend.dispatch.context import RequestContext
+from frontend.extensions.streams.delivery import deliver_while_made
 from frontend.extensions.streams.encode import AudioStream
 from frontend.extensions.streams.order import read_ahead
-from frontend.http.answers import deliver_while_made
 from frontend.http.memory import MemoryReservation
 from frontend.http.rendering import EVENTS as EVENT_HEAD
 from frontend.http.rendering import render_event
