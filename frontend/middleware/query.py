@@ -6,7 +6,7 @@ from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
 from frontend.errors import InvalidRequest
-from frontend.http import fields
+from frontend.parameters.table import check_name, refuse_unknown
 
 
 def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
@@ -17,8 +17,8 @@ def query_middleware(known: Mapping[str, Collection[str]]) -> Middleware:
         resource = request.match_info.route.resource
         if request.query_string and resource is not None:
             for name in request.query:
-                fields.check_name(name)
-                fields.refuse_unknown([name], known.get(resource.canonical, ()))
+                check_name(name)
+                refuse_unknown([name], known.get(resource.canonical, ()))
                 if len(request.query.getall(name)) > 1:
                     raise InvalidRequest(f"parameter given twice: {name}", param=name)
         return await handler(request)

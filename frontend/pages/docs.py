@@ -12,16 +12,17 @@ from markdown_it import MarkdownIt
 from frontend.catalogue.endpoints import ENDPOINTS
 from frontend.catalogue.extensions import EXTENSIONS, SPEECH_SPEED, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
-from frontend.catalogue.parameters import PARAMETERS, ignored, meant, without_spellings
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
-from frontend.operations.embeddings.protocol import MOST_INPUTS
-from frontend.operations.rerank.protocol import MOST_DOCUMENTS
-from frontend.operations.speech.protocol import LONGEST_INPUT
-from frontend.operations.transcription.protocol import LONGEST_PROMPT, formats
 from frontend.pages.openapi import MEANINGS
 from frontend.pages.static_files import STATIC, file_routes, page_response, page_route, read_page
+from frontend.parameters.embeddings import MOST_INPUTS
+from frontend.parameters.rerank import MOST_DOCUMENTS
+from frontend.parameters.speech import LONGEST_INPUT
+from frontend.parameters.table import without_spellings
+from frontend.parameters.tables import TABLES
+from frontend.parameters.transcription import LONGEST_PROMPT, formats
 
 _FOLDER = STATIC / "docs"
 _TEXT = (_FOLDER / "guide.md").read_text(encoding="utf-8")
@@ -64,7 +65,7 @@ def _extensions(settings: Settings) -> str:
 
 
 def _ignored(settings: Settings) -> str:
-    every = dict.fromkeys(name for each in PARAMETERS for name in ignored(each, settings.served))
+    every = dict.fromkeys(name for each in TABLES.values() for name in each.ignored(settings.served))
     names = ", ".join(f"`{name}`" for name in without_spellings(every))
     return f"; ignored here: {names}" if names else ""
 
@@ -72,7 +73,7 @@ def _ignored(settings: Settings) -> str:
 def _unlisted(settings: Settings) -> str:
     """Parameters of OpenAI that every endpoint rejects."""
     served = settings.served
-    known = {name for each in PARAMETERS for name in (*meant(each, served), *ignored(each, served))}
+    known = {name for each in TABLES.values() for name in (*each.names(served), *each.ignored(served))}
     names = ", ".join(f"`{name}`" for name in _OF_OPENAI if name not in known)
     return f", also for {names}" if names else ""
 

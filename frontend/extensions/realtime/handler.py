@@ -5,27 +5,26 @@ from aiohttp import WSCloseCode, web
 from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
 from frontend.catalogue.endpoints import LIVE as PATH
 from frontend.catalogue.extensions import REALTIME as EXTENSION
-from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.catalogue.models import Served
 from frontend.errors import BadGateway, InvalidRequest
+from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
 from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
-from frontend.http import fields
 from frontend.http.connection import ON_REVOKED, ends_connection, on_leaving
 from frontend.observe.logs import log
 
-QUERY = ("intent", "model")
-_INTENT = "transcription"
+QUERY = tuple(each.name for each in PARAMETERS)
 # The header of clients from before the release.
 _BETA_HEADER = "OpenAI-Beta"
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
     settings, live = request.app[SETTINGS], request.app[LIVE]
-    config = SessionConfig(fields.model(request.query, settings.served.model_names(TRANSCRIPTIONS)))
-    fields.choice(request.query, "intent", (_INTENT,), _INTENT)
+    given = {each.name: each.read(request.query, settings.served) for each in PARAMETERS}
+    config = SessionConfig(given["model"])
     protocols = offered(request.headers)
     # aiohttp would log the protocols of a client that offers none of ours, and a key may be one.
     if protocols and REALTIME not in protocols:

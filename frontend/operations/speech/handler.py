@@ -11,6 +11,7 @@ from frontend.http.answers import deliver, deliver_while_made
 from frontend.http.json import Converts
 from frontend.http.rendering import EVENTS, json_response
 from frontend.operations.speech import protocol
+from frontend.parameters import speech as parameters
 
 
 async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest]) -> web.StreamResponse:
@@ -23,7 +24,7 @@ async def _speak(request: web.Request, parses: Converts[protocol.SpeechRequest])
         else:
             audio, bill = await app[SPEECH].run(parsed, context, reserve, memory)
     kind = {"Content-Type": app[SETTINGS].served.audio_formats[parsed.response_format]}
-    head = EVENTS if parsed.stream_format == protocol.EVENTS else kind
+    head = EVENTS if parsed.stream_format == parameters.EVENTS else kind
     if rest is None:
         return await deliver(request, head, audio, bill)
     return await deliver_while_made(request, head, audio, rest, bill)

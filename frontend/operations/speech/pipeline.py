@@ -20,7 +20,8 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.memory import MemoryReservation
-from frontend.operations.speech.protocol import EVENTS, SpeechRequest, render_deltas, render_done
+from frontend.operations.speech.protocol import SpeechRequest, render_deltas, render_done
+from frontend.parameters.speech import EVENTS
 from frontend.operations.speech.speaking import LengthLimit, Speaking
 from frontend.operations.speech.voices import ExportedVoice, load
 from frontend.processes.offload import TaskKilledError

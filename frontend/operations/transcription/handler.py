@@ -15,10 +15,11 @@ from frontend.http.rendering import EVENTS, JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.operations.transcription.rendering import render_events, render_mobile, render_openai
+from frontend.parameters.transcription import MOBILE, PARAMETERS, TRANSLATIONS
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _Parses = Callable[[Form, Served], TranscriptionRequest]
-_Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
+_Renders = Callable[[Transcription, TranscriptionRequest], Any]
 
 
 async def _transcript(request: web.Request, shape: Shape, parses: _Parses, renders: _Renders) -> web.StreamResponse:
@@ -44,24 +45,25 @@ async def _transcript(request: web.Request, shape: Shape, parses: _Parses, rende
         return await deliver(request, head, body, bill)
 
 
-def _rendered(answer: dict[str, Any] | str) -> tuple[Mapping[str, str], bytes]:
+def _rendered(answer: Any) -> tuple[Mapping[str, str], bytes]:
     return (_TEXT, answer.encode()) if isinstance(answer, str) else (JSON, render_json(answer))
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
-    shape = protocol.openai_form(request.app[SETTINGS].served)
+    shape = Shape.of(PARAMETERS, request.app[SETTINGS].served)
     return await _transcript(request, shape, protocol.parse_openai, render_openai)
 
 
 async def translate(request: web.Request) -> web.StreamResponse:
     """Transcription into English text."""
-    shape = protocol.translation_form(request.app[SETTINGS].served)
+    shape = Shape.of(TRANSLATIONS, request.app[SETTINGS].served)
     return await _transcript(request, shape, protocol.parse_translation, render_openai)
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     """Transcription for the mobile API."""
-    return await _transcript(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
+    shape = Shape.of(MOBILE, request.app[SETTINGS].served.contract)
+    return await _transcript(request, shape, protocol.parse_mobile, render_mobile)
 
 
 def routes(served: Served) -> list[web.RouteDef]:

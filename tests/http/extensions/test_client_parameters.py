@@ -4,10 +4,10 @@ from typing import Any
 
 import openai
 import pytest
+from frontend.catalogue.parameters import PARAMETERS, ignored, meant
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.catalogue.aliases import Aliases
-from frontend.catalogue.parameters import PARAMETERS, ignored, meant
 from frontend.config.settings import Settings
 from frontend.pages.docs import guide
 from frontend.pages.openapi import document
