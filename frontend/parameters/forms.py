@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
-from frontend.parameters.kinds import Number, Parameter, Schema, one_of
+from frontend.parameters.kinds import NOTHING, Number, Parameter, Schema, one_of
 from frontend.parameters.table import Table
 
 _BOOLEANS = {"true": True, "1": True, "false": False, "0": False}
@@ -75,7 +75,7 @@ class Several(Parameter):
     def spellings(self) -> tuple[str, ...]:
         return (self.name.removesuffix("[]"), self.name)
 
-    def read(self, values: Mapping[str, Any], served: Served) -> list[str]:
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> list[str]:
         given = [values[name] for name in self.spellings if name in values]
         if len(given) > 1:
             raise self.refusal("is given with and without brackets")

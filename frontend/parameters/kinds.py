@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 from frontend.catalogue.models import Served
 from frontend.errors import ApiError, InvalidRequest
@@ -11,9 +11,9 @@ from frontend.errors import ApiError, InvalidRequest
 Schema = dict[str, Any]
 _Value = TypeVar("_Value")
 # For parameters that do not depend on what a deployment serves.
-_NOTHING = Served((), ())
+NOTHING = Served((), ())
 # A value, or how it follows from what a deployment serves.
-Known = _Value | Callable[[Served], _Value]
+Known: TypeAlias = _Value | Callable[[Served], _Value]
 # Characters of an unknown name that the error repeats.
 _SHOWN = 64
 
@@ -44,7 +44,7 @@ class Parameter:
         """All names by which a request may give it."""
         return (self.name,)
 
-    def read(self, values: Mapping[str, Any], served: Served = _NOTHING) -> Any:
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> Any:
         """The value out of ``values``. Raises an ``ApiError`` that names the parameter."""
         value = values.get(self.name)
         if value is not None and value != "":
@@ -232,7 +232,7 @@ class Texts(Parameter):
     empty_allowed: bool = False
     or_one: bool = False
 
-    def read(self, values: Mapping[str, Any], served: Served = _NOTHING) -> list[str]:
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> list[str]:
         value = values.get(self.name)
         if value is None:
             raise InvalidRequest(self.missing(served), param=self.name)

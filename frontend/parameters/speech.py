@@ -8,7 +8,7 @@ from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import ApiError, InvalidRequest, TooLarge
-from frontend.parameters.kinds import Choice, Name, Number, Schema, Text, model_of
+from frontend.parameters.kinds import NOTHING, Choice, Name, Number, Schema, Text, model_of
 from frontend.parameters.table import Table
 
 LONGEST_INPUT = 5000  # code points
@@ -57,7 +57,7 @@ class _Language(Text):
 class _StreamFormat(Choice):
     """A way to stream the answer."""
 
-    def read(self, values: Mapping[str, Any], served: Served) -> Any:
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> Any:
         # Voice agents ask for PCM to play it at once, and some leave this out.
         return super().read(values, served) or (AUDIO if values.get("response_format") == "pcm" else "")
 

@@ -1,4 +1,4 @@
-"""What ``POST /v1/audio/transcriptions``, translations and the mobile endpoint take."""
+"""What ``POST /v1/audio/transcriptions`` and the mobile endpoint take."""
 
 import json
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ def formats(served: Served) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Model(ModelName):
+class TranscriptModel(ModelName):
     """A model's name, whose default is documented."""
 
     def values(self, served: Served) -> Schema:
@@ -50,7 +50,7 @@ class Language(Text):
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Stream(Switch):
+class Stream(Switch):
     """Whether the text is sent in parts."""
 
     def ignore(self, value: str) -> None:
@@ -66,20 +66,20 @@ class _Prompt(Text):
 
 _RECORDING = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP or AMR, detected by content; at most 25 MB."
 FILE = File("file", _RECORDING, largest=LARGEST_FILE)
-MODEL = _Model("model", named=lambda served: served.model_names(TRANSCRIPTIONS))
+MODEL = TranscriptModel("model", named=lambda served: served.model_names(TRANSCRIPTIONS))
 LANGUAGE = Language("language", "ISO-639-1 code, case does not matter; detected if absent.")
-# Of transcriptions and translations.
-_OF_BOTH = (
+# The fields that translations have too.
+OF_TRANSLATIONS_TOO = (
     _Prompt("prompt", "Text that helps with names and special words.", longest=LONGEST_PROMPT),
     Choice("response_format", names=formats, default="json"),
     Decimal("temperature", least=0, most=1, default=0),
 )
-_STREAM = _Stream(
+_STREAM = Stream(
     "stream",
     "Send the text in parts, as server-sent events; needs `response_format` json or text.",
     needs=TRANSCRIPT_STREAMING,
 )
-_OF_CLIENTS = (
+OF_CLIENTS = (
     "user",
     "stream",  # only false
     "include",
@@ -97,21 +97,13 @@ PARAMETERS = FormTable(
     FILE,
     MODEL,
     LANGUAGE,
-    *_OF_BOTH,
+    *OF_TRANSLATIONS_TOO,
     Several(
         "timestamp_granularities[]",
         "Needs response_format=verbose_json. Brackets are optional.",
         names=("word", "segment"),
     ),
     _STREAM,
-    of_clients=_OF_CLIENTS,
+    of_clients=OF_CLIENTS,
 )
 MOBILE = FormTable(File("audio", _RECORDING, largest=LARGEST_FILE), LANGUAGE, Switch("with_segments"))
-_NO_EXTENSION = "none"
-TRANSLATIONS = FormTable(
-    FILE,
-    _Model("model", named=Served.translators),
-    *_OF_BOTH,
-    _Stream("stream", needs=_NO_EXTENSION),
-    of_clients=_OF_CLIENTS,
-)

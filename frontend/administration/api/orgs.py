@@ -13,9 +13,12 @@ from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
 from frontend.parameters.kinds import Integer, Text
 
+_LIMIT = Integer("requests_per_minute", most=MOST_REQUESTS)
+
 
 def _limit(values: Mapping[str, Any]) -> int | None:
-    return Integer("requests_per_minute", most=MOST_REQUESTS).read(values)
+    limit: int | None = _LIMIT.read(values)
+    return limit
 
 
 def _org(org: str, limit: int | None) -> dict[str, Any]:

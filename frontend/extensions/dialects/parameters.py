@@ -6,7 +6,7 @@ from typing import Any
 
 from frontend.catalogue.models import Served
 from frontend.parameters import embeddings, rerank
-from frontend.parameters.kinds import Boolean, Choice, Integer, Parameter, Schema, Text, Texts, one_of
+from frontend.parameters.kinds import NOTHING, Boolean, Choice, Integer, Parameter, Schema, Text, Texts, one_of
 from frontend.parameters.rerank import OF_THE_CONTRACT, QUERY, TOP_N, Documents
 from frontend.parameters.table import Table
 
@@ -17,7 +17,7 @@ class _Object(Parameter):
 
     table: Table
 
-    def read(self, values: Mapping[str, Any], served: Served) -> dict[str, Any]:
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> dict[str, Any]:
         value = values.get(self.name)
         if value is None or value == "":
             value = {}

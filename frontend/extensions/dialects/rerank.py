@@ -80,7 +80,8 @@ def render_plain(ranking: Iterable[tuple[int, float]], tokens: int, request: Rer
     """TEI's array, or the contract's answer."""
     if not request.is_tei:
         return protocol.render(ranking, tokens, request)
-    texts = request.documents if request.return_documents else None
-    return [
-        {"index": index, "score": score} | ({} if texts is None else {"text": texts[index]}) for index, score in ranking
-    ]
+    items: list[TeiRank] = [{"index": index, "score": score} for index, score in ranking]
+    if request.return_documents:
+        for item in items:
+            item["text"] = request.documents[item["index"]]
+    return items

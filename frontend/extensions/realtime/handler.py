@@ -2,11 +2,9 @@
 
 from aiohttp import WSCloseCode, web
 
-from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
-from frontend.catalogue.endpoints import LIVE as PATH
-from frontend.catalogue.extensions import REALTIME as EXTENSION
-from frontend.catalogue.models import Served
+from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
 from frontend.errors import BadGateway, InvalidRequest
+from frontend.extensions.realtime.pipeline import PATH, LivePipeline
 from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
@@ -16,13 +14,14 @@ from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
 from frontend.http.connection import ON_REVOKED, ends_connection, on_leaving
 from frontend.observe.logs import log
 
+PIPELINE = web.AppKey("live", LivePipeline)
 QUERY = tuple(each.name for each in PARAMETERS)
 # The header of clients from before the release.
 _BETA_HEADER = "OpenAI-Beta"
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
-    settings, live = request.app[SETTINGS], request.app[LIVE]
+    settings, live = request.app[SETTINGS], request.app[PIPELINE]
     given = {each.name: each.read(request.query, settings.served) for each in PARAMETERS}
     config = SessionConfig(given["model"])
     protocols = offered(request.headers)
@@ -54,5 +53,4 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     return socket
 
 
-def routes(served: Served) -> list[web.RouteDef]:
-    return [web.get(PATH, transcribe_live, allow_head=False)] if EXTENSION in served.extensions else []
+ROUTES = [web.get(PATH, transcribe_live, allow_head=False)]

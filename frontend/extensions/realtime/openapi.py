@@ -1,7 +1,7 @@
 """The OpenAPI description of live sessions. OpenAPI has no words for a WebSocket's events; the guide has them."""
 
-from frontend.catalogue.endpoints import LIVE
 from frontend.catalogue.models import Served
+from frontend.extensions.realtime.pipeline import PATH
 from frontend.extensions.realtime.protocol import QUERY
 from frontend.http.schemas import OpenApiFragment
 
@@ -19,4 +19,4 @@ def describe(served: Served) -> OpenApiFragment:
         "parameters": [{"name": each.name, "in": "query", "schema": each.schema(served)} for each in QUERY],
         "responses": {"101": {}},
     }
-    return OpenApiFragment(served, {LIVE: {"get": operation}})
+    return OpenApiFragment(served, {PATH: {"get": operation}})

@@ -9,7 +9,7 @@ from frontend.catalogue.models import TRANSCRIPTIONS, Served
 from frontend.errors import InvalidRequest
 from frontend.http.form import Form
 from frontend.operations.transcription.answers import Segment, Word
-from frontend.parameters.transcription import FILE, MOBILE, PARAMETERS, SRT, TRANSLATIONS, VTT
+from frontend.parameters.transcription import FILE, MOBILE, PARAMETERS, SRT, VTT
 from frontend.processes.shared_memory import SharedBytes
 
 _ENGLISH = "en"
@@ -64,16 +64,11 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
         raise InvalidRequest(f"{_GRANULARITIES} needs response_format=verbose_json", param=_GRANULARITIES)
     if stream and given["response_format"] not in _STREAMED:
         raise InvalidRequest(f"stream=true needs response_format={' or '.join(_STREAMED)}", param="response_format")
-    request = _request(given, served)
+    request = request_of(given, served)
     return replace(request, language=given["language"], words=request.words or "word" in words, stream=stream)
 
 
-def parse_translation(form: Form, served: Served) -> TranscriptionRequest:
-    """Parse the form for translations."""
-    return replace(_request(TRANSLATIONS.read_form(form.fields, form.file, served), served), translate=True)
-
-
-def _request(given: Mapping[str, Any], served: Served) -> TranscriptionRequest:
+def request_of(given: Mapping[str, Any], served: Served) -> TranscriptionRequest:
     """What transcriptions and translations have in common."""
     return TranscriptionRequest(
         file=given["file"],

@@ -1,0 +1,24 @@
+"""What translations take."""
+
+from dataclasses import replace
+
+from frontend.catalogue.models import Served
+from frontend.http.form import Form
+from frontend.operations.transcription.protocol import TranscriptionRequest, request_of
+from frontend.parameters.forms import FormTable
+from frontend.parameters.transcription import FILE, OF_CLIENTS, OF_TRANSLATIONS_TOO, Stream, TranscriptModel
+
+# No extension streams translations.
+_NONE = "none"
+PARAMETERS = FormTable(
+    FILE,
+    TranscriptModel("model", named=Served.translators),
+    *OF_TRANSLATIONS_TOO,
+    Stream("stream", needs=_NONE),
+    of_clients=OF_CLIENTS,
+)
+
+
+def parse(form: Form, served: Served) -> TranscriptionRequest:
+    """Parse the form."""
+    return replace(request_of(PARAMETERS.read_form(form.fields, form.file, served), served), translate=True)
