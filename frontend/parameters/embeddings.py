@@ -2,7 +2,7 @@
 
 from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Served
-from frontend.parameters.kinds import Choice, Integer, Texts, model_of
+from frontend.parameters.kinds import Choice, Integer, ModelName, Texts
 from frontend.parameters.table import Table
 
 MOST_INPUTS = 32
@@ -22,8 +22,8 @@ def _dimension(served: Served) -> str:
 
 DIMENSIONS = Integer("dimensions", _dimension)
 PARAMETERS = Table(
-    Texts("input", cut, required=True, most=MOST_INPUTS, or_one=True),
-    model_of(EMBEDDINGS),
+    Texts("input", cut, most=MOST_INPUTS, or_one=True),
+    ModelName(named=lambda served: served.model_names(EMBEDDINGS)),
     Choice("encoding_format", names=FORMATS, default=FORMATS[0]),
     DIMENSIONS,
     Choice("embedding_type", "As `encoding_format`, which goes first.", names=FORMATS, needs=CLIENT_PARAMETERS),

@@ -45,16 +45,12 @@ class Decimal(Number):
     def check(self, value: Any, served: Served) -> float:
         return super().check(float(value) if _DECIMAL.fullmatch(value) else None, served)
 
-    def values(self, served: Served) -> Schema:
-        return {**super().values(served), "default": self.default}
-
 
 @dataclass(frozen=True, kw_only=True)
 class Switch(Parameter):
-    """True or false; false if absent."""
+    """True or false."""
 
-    def absent(self, served: Served) -> bool:
-        return False
+    default: bool = False
 
     def check(self, value: str, served: Served) -> bool:
         if (lower := value.lower()) not in _BOOLEANS:
@@ -62,7 +58,7 @@ class Switch(Parameter):
         return _BOOLEANS[lower]
 
     def values(self, served: Served) -> Schema:
-        return {"type": "boolean", "default": False}
+        return {"type": "boolean"}
 
 
 @dataclass(frozen=True, kw_only=True)

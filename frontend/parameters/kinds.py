@@ -22,8 +22,16 @@ def known(value: Known[_Value], served: Served) -> _Value:
     return value(served) if callable(value) else value
 
 
-def one_of(names: Collection[str], **more: Any) -> Schema:
-    return {"type": "string", "enum": [*names], **more}
+def one_of(names: Collection[str]) -> Schema:
+    return {"type": "string", "enum": [*names]}
+
+
+def check_unicode(text: str, name: str, place: str) -> None:
+    """Raise 400 for a string without a UTF-8 form. ``place`` is the position within the parameter."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidRequest(f"{place} holds a lone surrogate", param=name) from None
 
 
 @dataclass(frozen=True)
@@ -37,6 +45,7 @@ class Parameter:
     description: Known[str] = ""
     _: KW_ONLY
     required: bool = False
+    default: Known[Any] = None
     needs: str = ""
 
     @property
@@ -45,21 +54,17 @@ class Parameter:
         return (self.name,)
 
     def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> Any:
-        """The value out of ``values``. Raises an ``ApiError`` that names the parameter."""
+        """The value out of ``values``, or the default. Raises an ``ApiError`` that names the parameter."""
         value = values.get(self.name)
         if value is not None and value != "":
             return self.check(value, served)
         if self.required:
             raise InvalidRequest(self.missing(served), param=self.name)
-        return self.absent(served)
+        return known(self.default, served)
 
     def missing(self, served: Served) -> str:
         """The message if a required one is absent."""
         return f"missing parameter: {self.name}"
-
-    def absent(self, served: Served) -> Any:
-        """The value if none is given."""
-        return None
 
     def check(self, value: Any, served: Served) -> Any:
         """What a given value means."""
@@ -73,8 +78,9 @@ class Parameter:
 
     def schema(self, served: Served) -> Schema:
         """Its JSON Schema."""
-        description = known(self.description, served)
-        return {**self.values(served), **({"description": description} if description else {})}
+        default, description = known(self.default, served), known(self.description, served)
+        schema = self.values(served) | ({} if default is None else {"default": default})
+        return schema | ({"description": description} if description else {})
 
     def values(self, served: Served) -> Schema:
         """The JSON Schema of its values."""
@@ -85,8 +91,9 @@ class Parameter:
 class Text(Parameter):
     """A string without lone surrogates. ``too_long`` is the error of one with more characters than ``longest``."""
 
-    longest: int | None = None
+    longest: float = math.inf
     too_long: type[ApiError] = InvalidRequest
+    examples: Known[Collection[str]] = ()
 
     def missing(self, served: Served) -> str:
         return f"{self.name} must be a string that is not empty"
@@ -94,22 +101,19 @@ class Text(Parameter):
     def check(self, value: Any, served: Served) -> Any:
         if not isinstance(value, str):
             raise self.refusal("must be a string")
-        check_unicode(value, self.name)
-        if self.longest is not None and len(value) > self.longest:
+        check_unicode(value, self.name, self.name)
+        if len(value) > self.longest:
             raise self.too_long(f"{self.name} is longer than {self.longest} characters", param=self.name)
         return value
 
     def values(self, served: Served) -> Schema:
-        longest = {} if self.longest is None else {"maxLength": self.longest}
-        return {"type": "string", **({"minLength": 1} if self.required else {}), **longest}
-
-
-def check_unicode(text: str, name: str, place: str | None = None) -> None:
-    """Raise 400 for a string without a UTF-8 form. ``place`` is the position within the parameter."""
-    try:
-        text.encode("utf-8")
-    except UnicodeEncodeError:
-        raise InvalidRequest(f"{place or name} holds a lone surrogate", param=name) from None
+        examples = [*known(self.examples, served)]
+        return {
+            "type": "string",
+            **({"minLength": 1} if self.required else {}),
+            **({} if self.longest == math.inf else {"maxLength": self.longest}),
+            **({"examples": examples} if examples else {}),
+        }
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -117,10 +121,6 @@ class Choice(Text):
     """One of ``names``."""
 
     names: Known[Collection[str]]
-    default: Known[str] = ""
-
-    def absent(self, served: Served) -> str:
-        return known(self.default, served)
 
     def check(self, value: Any, served: Served) -> Any:
         if super().check(value, served) not in (names := known(self.names, served)):
@@ -128,8 +128,7 @@ class Choice(Text):
         return value
 
     def values(self, served: Served) -> Schema:
-        default = known(self.default, served)
-        return one_of(known(self.names, served), **({"default": default} if default else {}))
+        return one_of(known(self.names, served))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -139,6 +138,9 @@ class Name(Text):
     named: Callable[[Served], Mapping[str, str]]
     listed: str
     code: str | None = None
+
+    def missing(self, served: Served) -> str:
+        return f"missing parameter: {self.name}; {self.listed} {', '.join(self.named(served))}"
 
     def check(self, value: Any, served: Served) -> Any:
         names = self.named(served)
@@ -153,23 +155,19 @@ class Name(Text):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelName(Name):
-    """A model's name. The first one is the default."""
+    """A model's name. If absent, it is the first one."""
 
+    name: str = "model"
     listed: str = "this endpoint has"
     code: str | None = "model_not_found"
 
-    def absent(self, served: Served) -> str:
-        return next(iter(self.named(served).values()))
-
-
-def model_of(operation: str, description: str = "") -> ModelName:
-    """The parameter ``model`` of an operation."""
-    return ModelName("model", description, named=lambda served: served.model_names(operation))
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> Any:
+        return super().read(values, served) or next(iter(self.named(served).values()))
 
 
 @dataclass(frozen=True, kw_only=True)
 class Integer(Parameter):
-    """A whole number from ``least`` to ``most``; None if absent."""
+    """A whole number from ``least`` to ``most``."""
 
     least: int = 1
     most: float = math.inf
@@ -182,7 +180,7 @@ class Integer(Parameter):
         return value
 
     def values(self, served: Served) -> Schema:
-        return {"type": "integer", "minimum": self.least, **({} if self.most == math.inf else {"maximum": self.most})}
+        return {"type": "integer", "minimum": self.least} | ({} if self.most == math.inf else {"maximum": self.most})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,10 +189,6 @@ class Number(Parameter):
 
     least: float
     most: float
-    default: float
-
-    def absent(self, served: Served) -> float:
-        return float(self.default)
 
     def check(self, value: Any, served: Served) -> float:
         number = value if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
@@ -210,18 +204,13 @@ class Number(Parameter):
 class Boolean(Parameter):
     """True or false."""
 
-    default: bool | None = None
-
-    def absent(self, served: Served) -> bool | None:
-        return self.default
-
     def check(self, value: Any, served: Served) -> bool:
         if not isinstance(value, bool):
             raise self.refusal("must be true or false")
         return value
 
     def values(self, served: Served) -> Schema:
-        return {"type": "boolean", **({} if self.default is None else {"default": self.default})}
+        return {"type": "boolean"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -231,13 +220,13 @@ class Texts(Parameter):
     most: int
     empty_allowed: bool = False
     or_one: bool = False
+    required: bool = True
 
-    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> list[str]:
+    def read(self, values: Mapping[str, Any], served: Served = NOTHING) -> Any:
         value = values.get(self.name)
         if value is None:
             raise InvalidRequest(self.missing(served), param=self.name)
-        items: list[str] = self.check([value] if self.or_one and isinstance(value, str) else value, served)
-        return items
+        return self.check([value] if self.or_one and isinstance(value, str) else value, served)
 
     def check(self, value: Any, served: Served) -> list[str]:
         if not isinstance(value, list):
@@ -258,7 +247,7 @@ class Texts(Parameter):
 
     def items(self, served: Served) -> Schema:
         """The JSON Schema of an item."""
-        return {"type": "string", **({} if self.empty_allowed else {"minLength": 1})}
+        return {"type": "string"} if self.empty_allowed else {"type": "string", "minLength": 1}
 
     def values(self, served: Served) -> Schema:
         array = {"minItems": 1, "maxItems": self.most, "items": self.items(served)}

@@ -7,7 +7,7 @@ from typing import Any
 from frontend.catalogue.extensions import CLIENT_PARAMETERS, RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Served
 from frontend.errors import InvalidRequest
-from frontend.parameters.kinds import Boolean, Integer, Schema, Text, Texts, model_of
+from frontend.parameters.kinds import Boolean, Integer, ModelName, Schema, Text, Texts
 from frontend.parameters.table import Table
 
 MOST_DOCUMENTS = 32
@@ -21,7 +21,6 @@ class Documents(Texts):
 
     most: int = MOST_DOCUMENTS
     empty_allowed: bool = True
-    required: bool = True
 
     def check(self, value: Any, served: Served) -> list[str]:
         if RERANK_DIALECTS in served.extensions and isinstance(value, list):
@@ -53,7 +52,7 @@ OF_THE_CONTRACT = (
     Documents("documents", cut),
     TOP_N,
     Boolean("return_documents", default=False),
-    model_of(RERANK),
+    ModelName(named=lambda served: served.model_names(RERANK)),
 )
 OF_CLIENTS = ("user", "max_chunks_per_doc", "truncation")
 AS_TOP_N, MOST_TOKENS = "As top_n.", "The most tokens of a document."

@@ -1,14 +1,14 @@
 """What ``POST /v1/audio/speech`` and the mobile endpoint take."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import ApiError, InvalidRequest, TooLarge
-from frontend.parameters.kinds import NOTHING, Choice, Name, Number, Schema, Text, model_of
+from frontend.parameters.kinds import NOTHING, Choice, ModelName, Name, Number, Text
 from frontend.parameters.table import Table
 
 LONGEST_INPUT = 5000  # code points
@@ -23,7 +23,7 @@ class Spoken(Text):
     """A text to speak; not blank."""
 
     required: bool = True
-    longest: int | None = LONGEST_INPUT
+    longest: float = LONGEST_INPUT
     too_long: type[ApiError] = TooLarge
 
     def missing(self, served: Served) -> str:
@@ -33,24 +33,6 @@ class Spoken(Text):
         if isinstance(value, str) and not value.strip():
             raise InvalidRequest(self.missing(served), param=self.name)
         return super().check(value, served)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Voice(Name):
-    """A voice's name."""
-
-    listed: str = "voices are"
-
-    def missing(self, served: Served) -> str:
-        return f"missing parameter: {self.name}; {self.listed} {', '.join(self.named(served))}"
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Language(Text):
-    """A language, whose default voice the caller wants."""
-
-    def values(self, served: Served) -> Schema:
-        return {**super().values(served), "examples": list(served.defaults_by_language)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,18 +54,22 @@ def _speed(served: Served) -> str:
     return "Checked, then ignored."
 
 
-VOICE = Voice("voice", "Optional if language has a default voice.", named=Served.voice_names)
+VOICE = Name("voice", "Optional if language has a default voice.", named=Served.voice_names, listed="voices are")
 PARAMETERS = Table(
     Spoken("input"),
     VOICE,
-    model_of(SPEECH, "All names give the same model."),
+    ModelName(description="All names give the same model.", named=lambda served: served.model_names(SPEECH)),
     Choice(
         "response_format",
         names=lambda served: served.audio_formats,
         default=lambda served: served.aliases.speech_format or "wav",
     ),
-    Number("speed", _speed, least=SLOWEST, most=FASTEST, default=1.0),
-    _Language("language", "Selects the default voice if voice is absent; case does not matter."),
+    Number("speed", _speed, least=SLOWEST, most=FASTEST),
+    Text(
+        "language",
+        "Selects the default voice if voice is absent; case does not matter.",
+        examples=lambda served: list(served.defaults_by_language),
+    ),
     _StreamFormat(
         "stream_format",
         "Send the speech sentence by sentence, as bytes or as events. Without it, the answer is whole.",
@@ -104,6 +90,6 @@ PARAMETERS = Table(
 )
 MOBILE = Table(
     Spoken("text"),
-    Voice("voice", named=Served.voice_names, required=True),
+    replace(VOICE, description="", required=True),
     Choice("format", names=AUDIO_FORMATS, default="mp3"),
 )

@@ -24,20 +24,8 @@ def formats(served: Served) -> tuple[str, ...]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TranscriptModel(ModelName):
-    """A model's name, whose default is documented."""
-
-    def values(self, served: Served) -> Schema:
-        names = list(self.named(served))
-        return one_of(names, default=names[0])
-
-
-@dataclass(frozen=True, kw_only=True)
 class Language(Text):
-    """The ISO code of a language that Whisper knows, in upper or lower case; empty if absent."""
-
-    def absent(self, served: Served) -> str:
-        return ""
+    """The ISO code of a language that Whisper knows, in upper or lower case."""
 
     def check(self, value: Any, served: Served) -> str:
         if (code := super().check(value, served).lower()) not in CODES:
@@ -58,19 +46,15 @@ class Stream(Switch):
             raise self.refusal("must be false: this endpoint sends no events")
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Prompt(Text):
-    def absent(self, served: Served) -> str:
-        return ""
-
-
 _RECORDING = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP or AMR, detected by content; at most 25 MB."
 FILE = File("file", _RECORDING, largest=LARGEST_FILE)
-MODEL = TranscriptModel("model", named=lambda served: served.model_names(TRANSCRIPTIONS))
+MODEL = ModelName(
+    named=lambda served: served.model_names(TRANSCRIPTIONS), default=lambda served: served.ids(TRANSCRIPTIONS)[0]
+)
 LANGUAGE = Language("language", "ISO-639-1 code, case does not matter; detected if absent.")
 # The fields that translations have too.
 OF_TRANSLATIONS_TOO = (
-    _Prompt("prompt", "Text that helps with names and special words.", longest=LONGEST_PROMPT),
+    Text("prompt", "Text that helps with names and special words.", longest=LONGEST_PROMPT),
     Choice("response_format", names=formats, default="json"),
     Decimal("temperature", least=0, most=1, default=0),
 )

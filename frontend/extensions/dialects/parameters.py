@@ -34,9 +34,10 @@ class _Direction(Choice):
     """Where TEI cuts a text. It writes the names in both ways."""
 
     names: tuple[str, ...] = ("right", "Right")
+    default: str = "right"
 
     def values(self, served: Served) -> Schema:
-        return one_of(self.names[:1], default=self.names[0])
+        return one_of(self.names[:1])
 
 
 # As by a TEI with --auto-truncate, long texts are cut unless the request says no.
@@ -45,7 +46,7 @@ _CUTTING = (
     _Direction("truncation_direction"),
 )
 EMBED = Table(
-    Texts("inputs", embeddings.cut, required=True, most=embeddings.MOST_INPUTS, or_one=True),
+    Texts("inputs", embeddings.cut, most=embeddings.MOST_INPUTS, or_one=True),
     Boolean("normalize", "Checked, then ignored: vectors have length 1."),
     embeddings.DIMENSIONS,
     *_CUTTING,
@@ -53,7 +54,7 @@ EMBED = Table(
 )
 _COMPARED = Table(
     Text("source_sentence", required=True),
-    Texts("sentences", required=True, most=embeddings.MOST_INPUTS),
+    Texts("sentences", most=embeddings.MOST_INPUTS),
 )
 SIMILARITY = Table(
     _Object("inputs", required=True, table=_COMPARED),

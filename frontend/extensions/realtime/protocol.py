@@ -215,7 +215,7 @@ def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig,
     if values.get("model") is not None:
         config = replace(config, model=MODEL.read(values, served))
     if "language" in values:
-        config = replace(config, language=LANGUAGE.read(values, served))
+        config = replace(config, language=LANGUAGE.read(values, served) or "")
     if "prompt" in values:
         prompt = Text("prompt").read(values, served) or ""
         if len(prompt) > LONGEST_PROMPT:

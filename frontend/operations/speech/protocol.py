@@ -64,7 +64,7 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
         voice=_voice(given, served),
         response_format=given["response_format"],
         model=given["model"],
-        speed=given["speed"] if SPEECH_SPEED in served.extensions else 1.0,
+        speed=(given["speed"] or 1.0) if SPEECH_SPEED in served.extensions else 1.0,
         stream_format=given.get("stream_format", ""),
     )
 

@@ -65,7 +65,7 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
     if stream and given["response_format"] not in _STREAMED:
         raise InvalidRequest(f"stream=true needs response_format={' or '.join(_STREAMED)}", param="response_format")
     request = request_of(given, served)
-    return replace(request, language=given["language"], words=request.words or "word" in words, stream=stream)
+    return replace(request, language=given["language"] or "", words=request.words or "word" in words, stream=stream)
 
 
 def request_of(given: Mapping[str, Any], served: Served) -> TranscriptionRequest:
@@ -73,9 +73,9 @@ def request_of(given: Mapping[str, Any], served: Served) -> TranscriptionRequest
     return TranscriptionRequest(
         file=given["file"],
         model=given["model"],
-        prompt=given["prompt"],
+        prompt=given["prompt"] or "",
         response_format=given["response_format"],
-        temperature=given["temperature"],
+        temperature=float(given["temperature"]),
         words=given["response_format"] in (SRT, VTT),
         usage=TRANSCRIPT_USAGE in served.extensions,
     )
@@ -88,6 +88,6 @@ def parse_mobile(form: Form, served: Served) -> TranscriptionRequest:
         file=given[MOBILE.file.name],
         model=served.ids(TRANSCRIPTIONS)[0],
         file_field=MOBILE.file.name,
-        language=given["language"],
+        language=given["language"] or "",
         segments=given["with_segments"],
     )

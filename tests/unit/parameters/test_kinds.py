@@ -15,7 +15,7 @@ SERVED = Served.of()
 CHOICE = Choice("a", names=("mp3", "wav"), default="mp3")
 COUNT, BETWEEN = Integer("a"), Integer("a", most=5)
 NUMBER, BOOLEAN = Number("a", least=0.5, most=2, default=1), Boolean("a", default=False)
-TEXTS = Texts("a", required=True, most=2)
+TEXTS = Texts("a", most=2)
 DECIMAL, SWITCH = Decimal("a", least=0, most=1, default=0), Switch("a")
 SEVERAL = Several("a[]", names=("word", "segment"))
 
@@ -24,7 +24,7 @@ def _named(served: Served) -> Mapping[str, str]:
     return {"embed-m3": "embed-m3", "other": "embed-m3"}
 
 
-MODEL = ModelName("model", named=_named)
+MODEL = ModelName(named=_named)
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,6 @@ MODEL = ModelName("model", named=_named)
         (Boolean("a"), None),
         (DECIMAL, 0),
         (SWITCH, False),
-        (ModelName("a", named=_named), "embed-m3"),
     ],
 )
 def test_null_and_an_empty_string_are_the_same_as_absent(kind: Parameter, absent: object) -> None:
@@ -135,8 +134,8 @@ def test_an_empty_string_can_be_allowed() -> None:
     assert Texts("a", most=2, empty_allowed=True).read({"a": ["", "b"]}, SERVED) == ["", "b"]
 
 
-def test_a_model_may_have_other_names() -> None:
-    assert MODEL.read({"model": "other"}, SERVED) == "embed-m3"
+def test_a_model_may_have_other_names_and_the_first_is_the_default() -> None:
+    assert [MODEL.read(values, SERVED) for values in ({"model": "other"}, {}, {"model": ""})] == ["embed-m3"] * 3
 
 
 def test_an_unknown_model_has_the_code_of_openai() -> None:
