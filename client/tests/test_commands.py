@@ -28,7 +28,7 @@ _DEMO = "verify --facts demo"
         (f"{_EMBED} --url x:80", "qk", "begins with http:// or https://"),
         (f"bulk speak in.jsonl --output o {_AT_X}", "qk", "speech needs --voice or --language"),
         (f"bulk embed gone --output o.jsonl {_AT_X}", "qk", "there is no such file or folder"),
-        (f"bulk embed . --output o.jsonl {_AT_X} --ray local", "qk", "pip install '.[bulk]'"),
+        (f"bulk embed . --output o.jsonl {_AT_X} --ray local", "qk", "pip install '.[ray]'"),
         ("bulk embed . --output /proc/o.jsonl --url http://x", "qk", "/proc/o.jsonl.run: "),
         (f"verify {_AT_X}", "qk", "set QUARTET_FACTS or --facts"),
         (_DEMO, "qk", "set QUARTET_URL or --url"),

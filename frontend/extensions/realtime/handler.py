@@ -10,7 +10,7 @@ from frontend.extensions.realtime.pipeline import PATH, LivePipeline
 from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
-from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
+from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
 from frontend.http.connection import ON_REVOKED
@@ -19,8 +19,6 @@ from frontend.observe.logs import log
 
 PIPELINE = web.AppKey("live", LivePipeline)
 QUERY = tuple(each.name for each in PARAMETERS)
-# The header of clients from before the release.
-_BETA_HEADER = "OpenAI-Beta"
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
@@ -38,12 +36,11 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     state = request.app[SERVER_STATE]
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
-    beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
     async with live.admitted(request[CALLER]) as place:
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
-        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
+        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config)
         state.leaving.add(session.leave)
         request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
