@@ -24,7 +24,9 @@ DIMENSIONS = Integer("dimensions", _dimension)
 PARAMETERS = Table(
     Texts("input", cut, most=MOST_INPUTS, or_one=True),
     ModelName(named=lambda served: served.model_names(EMBEDDINGS)),
-    Choice("encoding_format", names=FORMATS, default=FORMATS[0]),
+    Choice(
+        "encoding_format", "With `base64`, float32 numbers in little-endian order.", names=FORMATS, default=FORMATS[0]
+    ),
     DIMENSIONS,
     Choice("embedding_type", "As `encoding_format`, which goes first.", names=FORMATS, needs=CLIENT_PARAMETERS),
     of_clients=OF_CLIENTS,

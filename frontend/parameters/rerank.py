@@ -45,13 +45,13 @@ def cut(served: Served) -> str:
     return f"Each document is cut after {tokens} tokens, query included."
 
 
-QUERY = Text("query", required=True)
+QUERY = Text("query", "The question or search text.", required=True)
 TOP_N = Integer("top_n", "The number of best results to return; all if absent.")
 OF_THE_CONTRACT = (
     QUERY,
     Documents("documents", cut),
     TOP_N,
-    Boolean("return_documents", default=False),
+    Boolean("return_documents", "Adds each text to its result.", default=False),
     ModelName(named=lambda served: served.model_names(RERANK)),
 )
 OF_CLIENTS = ("user", "max_chunks_per_doc", "truncation")

@@ -56,7 +56,7 @@ def _speed(served: Served) -> str:
 
 VOICE = Name("voice", "Optional if language has a default voice.", named=Served.voice_names, listed="voices are")
 PARAMETERS = Table(
-    Spoken("input"),
+    Spoken("input", "The text to speak."),
     VOICE,
     ModelName(description="All names give the same model.", named=lambda served: served.model_names(SPEECH)),
     Choice(

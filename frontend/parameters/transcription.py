@@ -49,7 +49,9 @@ class Stream(Switch):
 _RECORDING = "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP or AMR, detected by content; at most 25 MB."
 FILE = File("file", _RECORDING, largest=LARGEST_FILE)
 MODEL = ModelName(
-    named=lambda served: served.model_names(TRANSCRIPTIONS), default=lambda served: served.ids(TRANSCRIPTIONS)[0]
+    description="`stt-1` is fast; `stt-1-hd` is for noise, accents and telephones.",
+    named=lambda served: served.model_names(TRANSCRIPTIONS),
+    default=lambda served: served.ids(TRANSCRIPTIONS)[0],
 )
 LANGUAGE = Language("language", "ISO-639-1 code, case does not matter; detected if absent.")
 # The fields that translations have too.

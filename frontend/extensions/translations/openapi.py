@@ -1,7 +1,7 @@
 """The OpenAPI description of translations."""
 
 from frontend.catalogue.models import Served
-from frontend.extensions.translations.protocol import PARAMETERS
+from frontend.extensions.translations.parameters import PARAMETERS
 from frontend.http.schemas import OpenApiFragment
 from frontend.operations.transcription.openapi import answer_in
 

@@ -8,7 +8,7 @@ from frontend.app_keys import SETTINGS, TRANSCRIPTION
 from frontend.catalogue.endpoints import Paths
 from frontend.catalogue.models import MODELS
 from frontend.extensions.translations import openapi
-from frontend.extensions.translations.protocol import PARAMETERS, parse
+from frontend.extensions.translations.parameters import PARAMETERS, parse
 from frontend.http.form import Shape
 from frontend.operations.transcription.abilities import check_translation
 from frontend.operations.transcription.handler import answer

@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.catalogue.aliases import Aliases
 from frontend.config.settings import Settings
-from frontend.extensions.translations.protocol import PARAMETERS
+from frontend.extensions.translations.parameters import PARAMETERS
 from tests.charges import charges
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton

@@ -43,7 +43,7 @@ def _refused(values: dict[str, Any], served: Served) -> tuple[str, str | None]:
 
 def test_a_parameter_exists_only_with_its_extension() -> None:
     assert TABLE.read({"a": "1"}, PLAIN) == {"a": "1"}
-    assert TABLE.read({"a": "1", "b": "2"}, SUBTITLED) == {"a": "1", "b": "2", "c": ""}
+    assert TABLE.read({"a": "1", "b": "2"}, SUBTITLED) == {"a": "1", "b": "2", "c": None}
     assert _refused({"a": "1", "b": "2"}, PLAIN) == ("unknown parameter: b", "b")
     assert [list(TABLE.schema(served)["properties"]) for served in (PLAIN, SUBTITLED)] == [["a"], ["a", "b", "c"]]
 

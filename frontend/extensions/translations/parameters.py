@@ -1,4 +1,4 @@
-"""What translations take."""
+"""What translations take, and a request of it."""
 
 from dataclasses import replace
 
