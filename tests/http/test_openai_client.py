@@ -9,10 +9,9 @@ import openai
 import pytest
 
 from frontend.access import storages
-from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from tests.charges import ORG_KEY, other_key
+from tests.charges import ORG_KEY, Books, other_key
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
 from tests.http.calls import logged
@@ -102,10 +101,10 @@ async def test_a_429_without_retries_is_a_rate_limit_error(settings: Settings, c
 
 
 async def test_an_empty_wallet_is_told_at_once_and_not_tried_again(
-    caller: openai.AsyncOpenAI, books: UsageQueries, caplog: pytest.LogCaptureFixture
+    caller: openai.AsyncOpenAI, books: Books, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    await books.top_up("acme", 1, None)
+    await books.top_up("acme", 1)
     started = time.monotonic()
     with pytest.raises(openai.RateLimitError) as refused:
         await caller.with_options(api_key=ORG_KEY).audio.speech.create(model="tts-1", voice="amy", input="Hello.")

@@ -6,7 +6,7 @@ from frontend.http.schemas import OpenApiFragment, one_of
 
 _DESCRIPTION = (
     "A WebSocket. The client sends audio as events of OpenAI's transcription sessions, and reads the words as they are "
-    "heard."
+    "transcribed."
 )
 
 

@@ -44,20 +44,20 @@ async def _stream(
     """
     async with AsyncExitStack() as running:
         with pipeline.unbilled.work(context.key) as timer:
-            heard = await pipeline.recording(request, context, memory, timer)
-            windows, bill = heard.prepared.windows, None
+            decoded = await pipeline.decode(request, context, memory, timer)
+            windows, bill = decoded.prepared.windows, None
 
             def ended() -> None:
                 memory.closing.close()
                 memory.resize(_TRANSCRIPT_BYTES * len(windows))
 
             if windows:
-                bill = await running.enter_async_context(reserve(request.model, heard.milliseconds))
-            calls = run_in_order(pipeline.calls(heard, context), lambda: pipeline.at_once(heard.model), ended)
+                bill = await running.enter_async_context(reserve(request.model, decoded.milliseconds))
+            calls = run_in_order(pipeline.calls(decoded, context), lambda: pipeline.at_once(decoded.model), ended)
             parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
             first = await anext(parts, "")
             if bill is not None and not first:
-                pipeline.waive(bill, heard, timer)
+                pipeline.waive(bill, decoded, timer)
                 bill = None
             elif windows:
                 timer.paid()

@@ -22,8 +22,8 @@ def describe(served: Served) -> OpenApiFragment:
         "sample": {"type": "string", "description": "The path of a short WAV file, if the voice has one."},
     }
     voice = {"name": "voice", "in": "path", "required": True, "schema": names}
-    heard = get("hearVoice", "A sentence of a voice, free", _SAMPLE, parameters=[voice])
+    sample = get("hearVoice", "A sentence of a voice, free", _SAMPLE, parameters=[voice])
     return OpenApiFragment(
-        {**listed, "/v1/audio/voices/{voice}/sample": heard},
+        {**listed, "/v1/audio/voices/{voice}/sample": sample},
         {"NamedVoice": answer_object({**named, **details}, "sample")},
     )

@@ -64,16 +64,16 @@ class TranscriptionPipeline:
     ) -> tuple[Transcription, Bill | None]:
         """The transcript and its bill. A file without words is free, and without speech never reaches Triton."""
         with self.unbilled.work(context.key) as timer:
-            heard = await self.recording(request, context, memory, timer)
-            if not heard.prepared.windows:
+            decoded = await self.decode(request, context, memory, timer)
+            if not decoded.prepared.windows:
                 words: list[Word] | None = [] if request.words else None
-                return Transcription("", request.language_of_text, heard.prepared.duration, (), words), None
-            async with reserve(request.model, heard.milliseconds) as bill:
-                answers = await gather_or_cancel(self.calls(heard, context), lambda: self.at_once(heard.model))
+                return Transcription("", request.language_of_text, decoded.prepared.duration, (), words), None
+            async with reserve(request.model, decoded.milliseconds) as bill:
+                answers = await gather_or_cancel(self.calls(decoded, context), lambda: self.at_once(decoded.model))
                 # Hours of words would block the event loop.
-                transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
+                transcription = await self._threads.run(context, assemble, decoded.prepared, answers, request)
                 if not transcription.text:
-                    self.waive(bill, heard, timer)
+                    self.waive(bill, decoded, timer)
                     return transcription, None
             timer.paid()
             return transcription, bill
@@ -92,13 +92,15 @@ class TranscriptionPipeline:
         """The longest audio of a call to the model."""
         return self._abilities[self._models[name]].window_seconds
 
-    async def hear(self, name: str, seconds: float, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
+    async def transcribe_window(
+        self, name: str, seconds: float, inputs: Callable[[], Inputs], context: RequestContext
+    ) -> Arrays:
         """The model's answer for one window of ``seconds``; ``inputs`` is called when the call is sent."""
         return await self._infer(self._models[name], seconds, inputs, context)
 
-    async def recording(
+    async def decode(
         self, request: TranscriptionRequest, context: RequestContext, memory: MemoryReservation, timer: WorkTimer
-    ) -> "Recording":
+    ) -> "DecodedFile":
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
         self.refuse_language(request.model, request.language)
@@ -114,22 +116,22 @@ class TranscriptionPipeline:
             context.extend(self._settings.audio_second_seconds * prepared.duration)
             work = self._abilities[model].work(_seconds(prepared.windows))
             self._dispatcher.queue(model).refuse_late(context, work, self.at_once(model))
-        return Recording(request, model, samples, prepared)
+        return DecodedFile(request, model, samples, prepared)
 
-    def calls(self, heard: "Recording", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
+    def calls(self, decoded: "DecodedFile", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
         """A call for each window."""
-        windows = heard.prepared.windows
+        windows = decoded.prepared.windows
         # Short recordings go before the windows of long ones, which run several in parallel.
         window_context = replace(context, rank=int(len(windows) > 1))
         for window in windows:
-            inputs = partial(window_inputs, heard.request, heard.samples, window)
+            inputs = partial(window_inputs, decoded.request, decoded.samples, window)
             (seconds,) = _seconds([window])
-            yield self._infer(heard.model, seconds, inputs, window_context, translate=heard.request.translate)
+            yield self._infer(decoded.model, seconds, inputs, window_context, translate=decoded.request.translate)
 
-    def waive(self, bill: Bill, heard: "Recording", timer: WorkTimer) -> None:
+    def waive(self, bill: Bill, decoded: "DecodedFile", timer: WorkTimer) -> None:
         """Let a transcript without a word be free. The model's work counts as unbilled."""
         bill.waive()
-        timer.add(self.seconds_for(heard.request.model, _seconds(heard.prepared.windows)))
+        timer.add(self.seconds_for(decoded.request.model, _seconds(decoded.prepared.windows)))
 
     def seconds_for(self, name: str, windows: Iterable[float]) -> float:
         """Seconds that the model takes for windows of these seconds."""
@@ -193,7 +195,7 @@ class TranscriptionPipeline:
 
 
 @dataclass(frozen=True)
-class Recording:
+class DecodedFile:
     """A decoded file, for the Triton model that transcribes it."""
 
     request: TranscriptionRequest
