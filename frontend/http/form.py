@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMultipartParser, parse_options_header
 
+from frontend.billing.bill import CONTENT
 from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
-from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
+from frontend.http.arrival import receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
 from frontend.parameters.forms import FormTable
 from frontend.parameters.table import check_name, refuse_unknown

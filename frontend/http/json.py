@@ -9,12 +9,13 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+from frontend.billing.bill import CONTENT
 from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge
-from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
+from frontend.http.arrival import receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
 from frontend.parameters.table import check_name
 from frontend.processes.offload import TaskKilledError

@@ -36,7 +36,7 @@ _EVENT_BYTES = 24 * 1024
 async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
     """Speak the beginning. The rest is spoken a few utterances ahead of the caller, and otherwise waits for it."""
     pipeline, memory, context = request.app[PIPELINE], request[MEMORY_RESERVATION], request[CONTEXT]
-    async with request[BILLING].reserve(parsed.model, len(parsed.text)) as bill:
+    async with request[BILLING].reserve(parsed.model, len(parsed.text)):
         expected = expected_bytes(parsed)
         # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
         memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / parsed.speed)))
@@ -48,7 +48,7 @@ async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
             first = await anext(pieces)
     kind = {"Content-Type": request.app[SETTINGS].served.audio_formats[parsed.response_format]}
     head = EVENT_HEAD if parsed.stream_format == EVENTS else kind
-    return lambda: deliver_while_made(request, head, first, pieces, bill)
+    return lambda: deliver_while_made(request, head, first, pieces)
 
 
 class _Stream:

@@ -79,7 +79,7 @@ class Scene:
             holding.closing.callback(file.close)
             file.write(sound)
             request = TranscriptionRequest(file, "stt-1", language=language)
-            transcription, _ = await pipeline.run(request, context, MagicMock(), holding)
+            transcription = await pipeline.run(request, context, MagicMock(), holding)
         return transcription
 
 
