@@ -15,6 +15,7 @@ from tests.conftest import ROOT
 ORDER = [
     "errors",
     "catalogue",
+    "parameters",
     "config",
     "observe",
     "concurrency",

@@ -22,8 +22,9 @@ from frontend.http.rendering import EVENTS as EVENT_HEAD
 from frontend.http.rendering import render_event
 from frontend.operations.speech.handler import Delivers
 from frontend.operations.speech.pipeline import BYTES_PER_CHARACTER, SpeechPipeline, Spoken, expected_bytes
-from frontend.operations.speech.protocol import EVENTS, SpeechRequest
+from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.speaking import Speaking
+from frontend.parameters.speech import EVENTS
 from frontend.text.phonemes import MOST_SYMBOLS, Utterance, phonemize_first, phonemize_others
 
 # Symbols per character of a slow speaker.

@@ -15,10 +15,11 @@ from frontend.http.rendering import JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.operations.transcription.rendering import render_mobile, render_openai
+from frontend.parameters.transcription import MOBILE, PARAMETERS
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 Parses = Callable[[Form, Served], TranscriptionRequest]
-_Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
+_Renders = Callable[[Transcription, TranscriptionRequest], Any]
 # An answer: its head and its body.
 Answer = tuple[Mapping[str, str], bytes | AsyncGenerator[bytes, None]]
 # Works within a block, in which the answer is delivered.
@@ -54,13 +55,14 @@ async def _whole(renders: _Renders, request: web.Request, parsed: TranscriptionR
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
-    shape = protocol.openai_form(request.app[SETTINGS].served)
+    shape = Shape.of(PARAMETERS, request.app[SETTINGS].served)
     return await answer(request, shape, protocol.parse_openai, render_openai)
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     """Transcription for the mobile API."""
-    return await answer(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
+    shape = Shape.of(MOBILE, request.app[SETTINGS].served.contract)
+    return await answer(request, shape, protocol.parse_mobile, render_mobile)
 
 
 ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]

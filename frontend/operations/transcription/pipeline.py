@@ -15,6 +15,7 @@ from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
 from frontend.billing.bill import Bill, Reserves
+from frontend.catalogue.languages import token_code
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.settings import Settings
@@ -25,9 +26,9 @@ from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.abilities import TRANSLATE, Abilities
+from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.assembly import WORDS, assemble
-from frontend.operations.transcription.languages import token_code
-from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs
