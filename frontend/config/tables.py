@@ -15,12 +15,12 @@ from pydantic import (
 )
 from pydantic_core.core_schema import no_info_after_validator_function
 
-from frontend.catalogue import parameters
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import MODELS, PRICES, Served
 from frontend.catalogue.prices import Price, to_micro
 from frontend.catalogue.voices import VOICES
 from frontend.config.reading import refusal
+from frontend.parameters.tables import TABLES
 
 TIERS = ("bulk", "free", "pro", "company")
 USUAL_TIER = "free"
@@ -96,6 +96,7 @@ Prices = Annotated[Mapping[str, Price], made_of(dict[str, dict[str, _Micro]], _p
 
 def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
     """Aliases of unserved names, aliases that are names already, and ignored parameters that have a meaning."""
+    contract = served.contract
     aliases, voices = served.aliases, [voice.name for voice in served.voices]
     for kind, others, own, taken in (
         ("models", aliases.models, served.ids(), MODELS),
@@ -108,7 +109,7 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
                 yield f"aliases.{kind}.{name}", f"{meant!r} is not served; there are {', '.join(own) or 'none'}"
     # One that an extension gives a meaning is ignored elsewhere.
     for name in aliases.ignore:
-        if operation := next((each for each, names in parameters.PARAMETERS.items() if name in names), None):
+        if operation := next((each for each, table in TABLES.items() if name in table.names(contract)), None):
             yield "aliases.ignore", f"{name!r} is a parameter of {operation}, and means something there"
     if aliases.speech_format not in ("", *served.audio_formats):
         yield "aliases.speech_format", f"must be one of {', '.join(served.audio_formats)}"

@@ -1,15 +1,15 @@
-"""Delivery of answers: the only place that sends an answer and records its charge."""
+"""Delivery of answers: the only place that sends an answer, and charges the bill of its request with it."""
 
 import asyncio
 import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
-from typing import Protocol
 
 from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
 
+from frontend.billing.bill import BILLING, Bill
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError
@@ -25,24 +25,10 @@ _PIECE = 48 * 1024
 SETTINGS = web.AppKey("settings", Settings)
 MEMORY_RESERVATION = web.RequestKey("memory_reservation", MemoryReservation)
 CONTEXT = web.RequestKey("context", RequestContext)
-# The answer that is charged when it goes out.
-CHARGED = web.RequestKey("charged", web.StreamResponse)
-
-
-class Charges(Protocol):
-    """The cost of an answer."""
-
-    def charge(self) -> None:
-        """Record the charge. A second call changes nothing."""
 
 
 async def deliver(
-    request: web.Request,
-    head: Mapping[str, str],
-    body: bytes | AsyncGenerator[bytes, None],
-    bill: Charges | None = None,
-    *,
-    status: int = 200,
+    request: web.Request, head: Mapping[str, str], body: bytes | AsyncGenerator[bytes, None], *, status: int = 200
 ) -> web.StreamResponse:
     """Send an answer, from one buffer or as a stream, as fast as the caller reads.
 
@@ -51,7 +37,7 @@ async def deliver(
     again. A caller that disconnects after the first byte, or reads too slowly, pays. If the server fails, it charges
     nothing and aborts the connection: the client has no other way to notice.
     """
-    answer, settings = _answer(head, body, status), request.app[SETTINGS]
+    answer, settings, bill = _answer(head, body, status), request.app[SETTINGS], _bill(request, status)
     if isinstance(body, bytes):
         # A body that HTTP does not allow here would corrupt the connection's next answer.
         if must_be_empty_body(request.method, status):
@@ -66,8 +52,6 @@ async def deliver(
     else:
         pieces, last = body, b""
         seconds, rate = settings.write_seconds + request[CONTEXT].remaining(), math.inf
-    if bill is not None:
-        request[CHARGED] = answer
     with current().tracer.span("answer"):
         await answer.prepare(request)
         begun, waits, due = False, False, asyncio.get_running_loop().time() + seconds
@@ -97,6 +81,10 @@ async def deliver(
     return answer
 
 
+def _bill(request: web.Request, status: int = 200) -> Bill | None:
+    return request[BILLING].answer_with(status) if BILLING in request else None
+
+
 def _answer(head: Mapping[str, str], body: bytes | AsyncGenerator[bytes, None], status: int) -> web.StreamResponse:
     """An answer that is sent in one write, with its head, if it fits into a piece."""
     if isinstance(body, bytes) and len(body) <= _PIECE:
@@ -108,7 +96,7 @@ def _answer(head: Mapping[str, str], body: bytes | AsyncGenerator[bytes, None], 
 
 
 async def deliver_while_made(
-    request: web.Request, head: Mapping[str, str], first: bytes, rest: AsyncGenerator[bytes, None], bill: Charges
+    request: web.Request, head: Mapping[str, str], first: bytes, rest: AsyncGenerator[bytes, None]
 ) -> web.StreamResponse:
     """Send an answer that is made while the caller reads: its ``first`` piece, then those of ``rest``.
 
@@ -117,8 +105,7 @@ async def deliver_while_made(
     to read as for a whole answer; the request's deadline waits meanwhile. If the server fails, it charges nothing and
     aborts the connection.
     """
-    answer, context, sender = web.StreamResponse(headers=head), request[CONTEXT], _Sender(request)
-    request[CHARGED] = answer
+    answer, context, sender, bill = web.StreamResponse(headers=head), request[CONTEXT], _Sender(request), _bill(request)
     async with aclosing(rest):
         if has_disconnected(request):
             raise ConnectionResetError("the caller has hung up")
@@ -130,7 +117,8 @@ async def deliver_while_made(
                     context.extend(await sender.send(answer, piece))
                 if has_disconnected(request):
                     raise ConnectionResetError("the caller has hung up")
-                bill.charge()
+                if bill is not None:
+                    bill.charge()
                 await answer.write_eof()
             except BaseException as error:
                 left = has_disconnected(request) or sender.is_late
@@ -139,7 +127,7 @@ async def deliver_while_made(
                     log.warning("an answer was broken off", extra={"fields": {"details": type(error).__name__}})
                 break_off(request, failed=failed)
                 is_wrong = isinstance(error, ApiError) and error.status < HTTPStatus.INTERNAL_SERVER_ERROR
-                if sender.begun and (left or is_wrong):
+                if bill is not None and sender.begun and (left or is_wrong):
                     bill.charge()
                 raise
     return answer

@@ -11,11 +11,11 @@ from frontend.administration.usage import over_http
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.administration.usage.report import spent_a_day
 from frontend.app_keys import CALLER, LIMITER, PATHS, SETTINGS
+from frontend.billing.outcomes import OUTCOMES, percentile
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
-from frontend.usage.times import percentile
 
 # Longest period in days that one request may add up.
 _MOST_DAYS = 366
@@ -62,7 +62,7 @@ async def outcomes(request: web.Request) -> web.Response:
     rows = [
         {
             "operation": summary.operation,
-            **summary.counts,
+            **{outcome: summary.counts[outcome] for outcome in OUTCOMES},
             **{f"p{share}_seconds": percentile(summary.times, share / 100) for share in _PERCENTILES},
         }
         for summary in summaries

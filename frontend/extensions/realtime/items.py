@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
 from frontend.audio.prepare import SAMPLE_BYTES
+from frontend.billing.bill import Bill
 from frontend.extensions.realtime.agreement import Agreement
 from frontend.extensions.realtime.protocol import SessionConfig
-from frontend.usage.bill import Bill
 
 # Samples after the last speech without which a pass misses its last word.
 _AFTER_SPEECH = SAMPLE_RATE // 5

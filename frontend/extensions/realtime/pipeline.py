@@ -9,6 +9,8 @@ from typing import TypeVar
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
+from frontend.billing.bill import Bill, Billing, IdempotencyKey
+from frontend.billing.charges import Charges
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -24,8 +26,6 @@ from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
 from frontend.tritons.inference import Inputs
-from frontend.usage.bill import Bill, Billing, IdempotencyKey
-from frontend.usage.recorder import Recorder
 
 PATH = "/v1/realtime"
 # Within a key, passes over speech that goes on wait for all other calls.
@@ -55,7 +55,7 @@ class LivePipeline:
     transcription: TranscriptionPipeline
     threads: WorkerQueue
     unbilled: UnbilledWorkThrottle
-    recorder: Recorder
+    charges: Charges
     keys: Identifies
     turnstile: Turnstile = field(default_factory=lambda: Turnstile(_MESSAGES_AT_ONCE))
     _open: Counter[str] = field(default_factory=Counter)
@@ -124,7 +124,7 @@ class LivePipeline:
         """
         caller = await self.keys.identify(token)
         key = IdempotencyKey(item.id, PATH, b"")
-        billing = Billing(self.recorder, self.settings.prices, caller, self._context(context), lambda: key)
+        billing = Billing(self.charges, self.settings.prices, caller, self._context(context), lambda: key)
         return await billing.reserve(item.config.model, milliseconds(samples)).__aenter__()
 
     async def extend(self, bill: Bill, context: RequestContext, samples: int) -> None:

@@ -19,8 +19,9 @@ from frontend.http.rendering import EVENTS as EVENT_HEAD
 from frontend.http.rendering import render_event
 from frontend.operations.speech.handler import Delivers
 from frontend.operations.speech.pipeline import BYTES_PER_CHARACTER, SpeechPipeline, Spoken, expected_bytes
-from frontend.operations.speech.protocol import EVENTS, SpeechRequest
+from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.speaking import Speaking
+from frontend.parameters.speech import EVENTS
 from frontend.text.phonemes import MOST_SYMBOLS, Utterance, phonemize_first, phonemize_others
 
 # Symbols per character of a slow speaker.
@@ -35,7 +36,7 @@ _EVENT_BYTES = 24 * 1024
 async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
     """Speak the beginning. The rest is spoken a few utterances ahead of the caller, and otherwise waits for it."""
     pipeline, memory, context = request.app[PIPELINE], request[MEMORY_RESERVATION], request[CONTEXT]
-    async with request[BILLING].reserve(parsed.model, len(parsed.text)) as bill:
+    async with request[BILLING].reserve(parsed.model, len(parsed.text)):
         expected = expected_bytes(parsed)
         # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
         memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / parsed.speed)))
@@ -47,7 +48,7 @@ async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
             first = await anext(pieces)
     kind = {"Content-Type": request.app[SETTINGS].served.audio_formats[parsed.response_format]}
     head = EVENT_HEAD if parsed.stream_format == EVENTS else kind
-    return lambda: deliver_while_made(request, head, first, pieces, bill)
+    return lambda: deliver_while_made(request, head, first, pieces)
 
 
 class _Stream:

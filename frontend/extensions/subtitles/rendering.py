@@ -4,8 +4,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.assembly import sentences
-from frontend.operations.transcription.protocol import SRT, VTT, Transcription, Word
+from frontend.operations.transcription.protocol import Transcription
+from frontend.parameters.transcription import SRT, VTT
 
 # A line's longest width: one column for most characters, two for Chinese and Japanese ones.
 _COLUMNS = 42

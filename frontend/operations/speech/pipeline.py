@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
+from frontend.billing.bill import Reserves
 from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -23,7 +24,6 @@ from frontend.operations.speech.voices import ExportedVoice, load
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Utterance, phonemize
 from frontend.tritons.triton import bad_answer
-from frontend.usage.bill import Bill, Reserves
 
 # Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
@@ -67,9 +67,9 @@ class SpeechPipeline:
 
     async def run(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[bytes, Bill]:
-        """The whole audio file, and its bill."""
-        async with reserve(request.model, len(request.text)) as bill:
+    ) -> bytes:
+        """The whole audio file."""
+        async with reserve(request.model, len(request.text)):
             expected = expected_bytes(request)
             memory.add(expected)
             text = self.begin(request, context, expected, memory.add)
@@ -79,7 +79,7 @@ class SpeechPipeline:
                     raise text.refusal("holds nothing that can be spoken")
                 file = await self._encode(text, await self._say(text, parts))
                 timer.paid()
-            return file, bill
+            return file
 
     def begin(
         self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]

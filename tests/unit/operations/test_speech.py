@@ -96,10 +96,10 @@ async def _say(
         with MemoryReservation(MemoryBudget(10**9), "key") as holding:
             asked = SpeechRequest(text, "ryan", response_format, "tts-1", stream_format=stream_format)
             if stream_format:
-                answer, others, _ = await pipeline.stream(asked, context, MagicMock(), holding)
+                answer, others = await pipeline.stream(asked, context, MagicMock(), holding)
                 answer += b"".join([piece async for piece in others])
             else:
-                answer, _ = await pipeline.run(asked, context, MagicMock(), holding)
+                answer = await pipeline.run(asked, context, MagicMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer
