@@ -27,8 +27,8 @@ _LONGEST_LINE = 17 * 1024
 # Bytes that may come before a request is complete, or behind one. A last read may add to them.
 _LONGEST_HEAD = 64 * 1024
 # aiohttp stops parsing a body when twice as many bytes wait to be read, or a sixteenth as many chunks. While it parses,
-# others wait, and chunks of a byte take long.
-_READ_BYTES = 1024
+# others wait, and chunks of a byte take long. With less, it copies what is not parsed yet too often.
+_READ_BYTES = 4 * 1024
 # Bytes of an answer that the kernel takes before the caller reads: it has twice as many for them. By default, it takes
 # megabytes for each connection, which no bound of ours counts.
 _UNREAD_ANSWER_BYTES = 64 * 1024
@@ -76,8 +76,10 @@ class Connection(web.RequestHandler):
         # The body of the last request, and the bytes that came behind it.
         self._arriving: StreamReader = EMPTY_PAYLOAD
         self._head_bytes = 0
-        # Whether this is a WebSocket, whether aiohttp reads no more of it, and whether its frames come too fast.
-        self._is_socket = self._is_full = self._rests = False
+        # Whether aiohttp reads no more now, and whether it is about to.
+        self._is_full = self._resumes = False
+        # Whether this is a WebSocket, and whether its frames come too fast.
+        self._is_socket = self._rests = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = cast(asyncio.Transport, transport)
@@ -136,8 +138,18 @@ class Connection(web.RequestHandler):
         super().pause_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        self._is_full = False
-        super().resume_reading(resume_parser)
+        """Resume in another iteration of the event loop: a reader that discards a body would else never yield.
+
+        aiohttp calls this for each piece that is read, until there is more.
+        """
+        if not self._resumes:
+            self._resumes = True
+            self._event_loop.call_soon(self._resume, resume_parser)
+
+    def _resume(self, resume_parser: bool) -> None:
+        self._is_full = self._resumes = False
+        if self.transport is not None:
+            super().resume_reading(resume_parser)
         if self._rests and self.transport is not None:
             self.transport.pause_reading()
 
