@@ -8,7 +8,7 @@ from aiohttp import web
 from frontend.app_keys import EXPORTS, SETTINGS, SPEECH
 from frontend.catalogue.exports import Export
 from frontend.catalogue.models import Model
-from frontend.catalogue.prices import SIZES, to_chf
+from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.http.rendering import JSON, render_json
 from frontend.operations.embeddings.protocol import MOST_INPUTS
@@ -33,15 +33,12 @@ def _model(settings: Settings, model: Model) -> dict[str, Any]:
         "id": model.id,
         "operation": model.operation,
         "triton_models": settings.served.triton_models_of(model),
-        "price": {"chf": to_chf(price.micro_chf), "unit": price.unit, "size": SIZES[price.unit]},
+        "price": {"chf": to_chf(price.micro_chf), "unit": price.unit},
     }
 
 
 async def offer(request: web.Request) -> web.Response:
-    """The models, voices and prices of this deployment, for its pages.
-
-    ``size`` is the number of milliseconds, characters or tokens of a price's unit. ``exports`` has Triton models.
-    """
+    """The models, voices and prices of this deployment, for its pages. ``exports`` has Triton models."""
     return answer_once(request, "offer", lambda: Fixed.of(render_json(_offer(request.app)), JSON))
 
 

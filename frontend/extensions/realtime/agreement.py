@@ -2,7 +2,7 @@
 
 The algorithm is LocalAgreement-2 (Machacek, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System",
 2023). Words that were sent are not taken back, so every later pass is read as a continuation of them. The last pass may
-correct them: it hears the whole recording.
+correct them: it transcribes the whole recording.
 """
 
 import math
@@ -25,14 +25,14 @@ _RUSHED_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Heard:
+class TimedWord:
     """A word with its leading space; times in seconds from the start of the recording."""
 
     text: str
     start: float
     end: float
 
-    def later(self, seconds: float) -> "Heard":
+    def later(self, seconds: float) -> "TimedWord":
         return replace(self, start=self.start + seconds, end=self.end + seconds)
 
     @property
@@ -47,15 +47,15 @@ class Agreement:
     """The sent words of one recording."""
 
     def __init__(self) -> None:
-        self._sent: list[Heard] = []
-        self._open: Sequence[Heard] = ()
+        self._sent: list[TimedWord] = []
+        self._open: Sequence[TimedWord] = ()
         # Whether the last sent word has lost its punctuation.
         self._is_bare = False
-        self._last: Sequence[Heard] = ()
+        self._last: Sequence[TimedWord] = ()
 
     @property
-    def words(self) -> Sequence[Heard]:
-        """The words of the last pass; before it, and if it heard none, the sent words."""
+    def words(self) -> Sequence[TimedWord]:
+        """The words of the last pass; before it, and if it had none, the sent words."""
         return self._last or self._sent
 
     @property
@@ -69,10 +69,10 @@ class Agreement:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the last pass heard nothing that is not sent."""
+        """Whether the last pass had nothing that is not sent."""
         return not self._open
 
-    def before(self, latest: float) -> list[Heard]:
+    def before(self, latest: float) -> list[TimedWord]:
         """The sent words up to the longest pause that begins in the seconds before ``latest``, if there is any."""
         places = [
             (following.start - word.end, count)
@@ -81,7 +81,7 @@ class Agreement:
         ]
         return self._sent[: max(places)[1]] if places else []
 
-    def add(self, words: Sequence[Heard], *, complete: bool = False) -> str:
+    def add(self, words: Sequence[TimedWord], *, complete: bool = False) -> str:
         """Take a pass over the recording so far, and return the text to send: all if the words are ``complete``."""
         place = following(self._sent, words, self.end)
         rest = words[place:]
@@ -90,12 +90,12 @@ class Agreement:
         self._open = rest[agreed:]
         return self._send(words, place, place + agreed, more=True)
 
-    def finish(self, words: Sequence[Heard]) -> str:
+    def finish(self, words: Sequence[TimedWord]) -> str:
         """Take the last pass, over the whole recording, and return the text that was not sent yet."""
         self._open, self._last = (), words
         return self._send(words, following(self._sent, words, self.end), len(words), more=False)
 
-    def _send(self, words: Sequence[Heard], first: int, end: int, *, more: bool) -> str:
+    def _send(self, words: Sequence[TimedWord], first: int, end: int, *, more: bool) -> str:
         """The text of ``words[first:end]``, after the punctuation that was left off."""
         begins, mark = not self._sent, ""
         if self._sent and first and words[first - 1].letters == self._sent[-1].letters and (first < end or not more):
@@ -104,7 +104,7 @@ class Agreement:
             self._is_bare = False
         new = list(words[first:end])
         if new:
-            # The model ends what it hears with a full stop, even in the middle of a sentence.
+            # The model ends its text with a full stop, even in the middle of a sentence.
             self._is_bare = more and end == len(words)
             new[-1] = replace(new[-1], text=new[-1].text.removesuffix(_mark(new[-1].text) if self._is_bare else ""))
         self._sent += new
@@ -112,7 +112,7 @@ class Agreement:
         return mark + (text.lstrip() if begins else text)
 
 
-def following(said: Sequence[Heard], words: Sequence[Heard], at: float) -> int:
+def following(said: Sequence[TimedWord], words: Sequence[TimedWord], at: float) -> int:
     """The number of ``words`` that repeat what was ``said`` before them, which ends about at the second ``at``."""
     if not (said and words):
         return 0
@@ -131,12 +131,12 @@ def following(said: Sequence[Heard], words: Sequence[Heard], at: float) -> int:
     return place if place >= 0 else sum(word.start < at for word in words)
 
 
-def is_rushed(words: Sequence[Heard]) -> bool:
+def is_rushed(words: Sequence[TimedWord]) -> bool:
     """Whether words follow each other faster than people speak: the model repeats itself at the end of short audio."""
     return any(last.end - first.start < _RUSHED_SECONDS for first, last in zip(words, words[3:], strict=False))
 
 
-def repeats_itself(words: Sequence[Heard]) -> bool:
+def repeats_itself(words: Sequence[TimedWord]) -> bool:
     """Whether words are said twice in a row: short audio, or the text before it, can lead the model into a loop."""
     letters = [word.letters for word in words]
     return any(

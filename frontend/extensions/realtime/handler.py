@@ -4,14 +4,13 @@ from collections.abc import Sequence
 
 from aiohttp import WSCloseCode, hdrs, web
 
-from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
-from frontend.catalogue.endpoints import LIVE as PATH
-from frontend.catalogue.extensions import REALTIME as EXTENSION
-from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
+from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.errors import BadGateway, InvalidRequest
+from frontend.extensions.realtime.pipeline import PATH, LivePipeline
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
-from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
+from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
 from frontend.http import fields
@@ -19,14 +18,13 @@ from frontend.http.connection import ON_REVOKED
 from frontend.http.state import SERVER_STATE
 from frontend.observe.logs import log
 
+PIPELINE = web.AppKey("live", LivePipeline)
 QUERY = ("intent", "model")
 _INTENT = "transcription"
-# The header of clients from before the release.
-_BETA_HEADER = "OpenAI-Beta"
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
-    settings, live = request.app[SETTINGS], request.app[LIVE]
+    settings, live = request.app[SETTINGS], request.app[PIPELINE]
     config = SessionConfig(fields.model(request.query, settings.served.model_names(TRANSCRIPTIONS)))
     fields.choice(request.query, "intent", (_INTENT,), _INTENT)
     protocols = offered(request.headers)
@@ -40,12 +38,11 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     state = request.app[SERVER_STATE]
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
-    beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
     async with live.admitted(request[CALLER]) as place:
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
-        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
+        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config)
         state.leaving.add(session.leave)
         request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
@@ -71,5 +68,4 @@ def _with_one_line(request: web.Request, protocols: Sequence[str]) -> web.Reques
     return request.clone(headers=headers)
 
 
-def routes(served: Served) -> list[web.RouteDef]:
-    return [web.get(PATH, transcribe_live, allow_head=False)] if EXTENSION in served.extensions else []
+ROUTES = [web.get(PATH, transcribe_live, allow_head=False)]

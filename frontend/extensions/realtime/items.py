@@ -9,7 +9,7 @@ from frontend.extensions.realtime.agreement import Agreement
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.usage.bill import Bill
 
-# Samples after the last speech that a pass needs to hear its last word.
+# Samples after the last speech without which a pass misses its last word.
 _AFTER_SPEECH = SAMPLE_RATE // 5
 # Samples from which on a short pause ends an item.
 _LONG, _SHORT_PAUSE = 20 * SAMPLE_RATE, SAMPLE_RATE // 5
@@ -40,8 +40,8 @@ class Item:
     loud_frames: int = 0
     tried: int = 0
     sent: int = 0
-    # The language in which the model heard it; empty before its first pass.
-    heard_language: str = ""
+    # The language that the model detected; empty before its first pass.
+    detected_language: str = ""
     agreement: Agreement = field(default_factory=Agreement)
     bill: Bill | None = None
     # Whether it ended without its last pass.
@@ -49,8 +49,8 @@ class Item:
 
     @property
     def language(self) -> str:
-        """The language that the client says, or in which the model heard it."""
-        return self.config.language or self.heard_language
+        """The language that the client says, or that the model detected."""
+        return self.config.language or self.detected_language
 
     @property
     def samples(self) -> int:
@@ -74,8 +74,8 @@ class Item:
             self.speech_end = self.samples
             self.loud_frames += 1
 
-    def hears_all(self, samples: int) -> bool:
-        """Whether a pass over the first ``samples`` hears all the speech."""
+    def covers(self, samples: int) -> bool:
+        """Whether a pass over the first ``samples`` covers all the speech."""
         return samples >= min(self.samples, self.speech_end + _AFTER_SPEECH)
 
     def cut(self) -> tuple[bytes, list[float]]:

@@ -86,18 +86,6 @@ def _companded(sound: bytes, audio_format: str) -> bytes:
     return b"".join(bytes(packet) for packet in [*codec.encode(frame), *codec.encode(None)])
 
 
-async def test_the_events_before_the_release_are_understood(client: Client) -> None:
-    async with live(client) as session:
-        options = {"input_audio_format": "pcm16", "input_audio_transcription": {"model": "stt-1-hd"}}
-        await session.send("transcription_session.update", session={**options, "turn_detection": None})
-        (*_, updated) = await session.until("transcription_session.updated")
-        assert updated["session"]["input_audio_transcription"]["model"] == "stt-1-hd"
-        await session.say(pcm(say("Good morning.")))
-        await session.send("input_audio_buffer.commit")
-        told = await session.until(f"{TRANSCRIBED}.completed")
-    assert "conversation.item.created" in [each["type"] for each in told]
-
-
 async def test_language_and_prompt_reach_the_model(client: Client, triton: FakeTriton) -> None:
     async with live(client, f"{PATH}&model=stt-1-hd") as session:
         await session.configure(transcription={"language": "de", "prompt": "Quartett"}, **BY_CLIENT)
@@ -157,13 +145,13 @@ async def test_a_long_item_ends_in_a_short_pause_before_the_models_window_does(
 async def test_what_comes_after_an_item_does_not_cancel_its_last_pass(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turn, hear = asyncio.Event(), TranscriptionPipeline.hear
+    turn, transcribe = asyncio.Event(), TranscriptionPipeline.transcribe_window
 
     async def wait(self: TranscriptionPipeline, *call: Any) -> Arrays:
         await turn.wait()
-        return await hear(self, *call)
+        return await transcribe(self, *call)
 
-    monkeypatch.setattr(TranscriptionPipeline, "hear", wait)
+    monkeypatch.setattr(TranscriptionPipeline, "transcribe_window", wait)
     async with live(client) as session:
         await session.configure(**BY_CLIENT)
         for end in ("commit", "commit", "clear"):

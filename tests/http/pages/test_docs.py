@@ -13,8 +13,7 @@ from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway
 from frontend.pages.docs import guide, rendered
 from frontend.pages.openapi import document
-from frontend.usage.queries import UsageQueries
-from tests.charges import ORG_KEY
+from tests.charges import ORG_KEY, Books
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton
 from tests.http.calls import logged
@@ -95,7 +94,7 @@ def test_the_guide_lists_the_aliases() -> None:
 async def test_the_sample_for_retries_waits_for_a_server_and_not_for_a_payment(
     settings: Settings,
     triton: FakeTriton,
-    books: UsageQueries,
+    books: Books,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     balance: int,
@@ -103,7 +102,7 @@ async def test_the_sample_for_retries_waits_for_a_server_and_not_for_a_payment(
 ) -> None:
     caplog.set_level("INFO")
     (sample,) = (program for program in PROGRAMS if "urllib" in program)
-    await books.top_up("acme", 10**6, None)
+    await books.top_up("acme", 10**6)
     dear = dataclasses.replace(PRICES["embed-m3"], micro_chf=10**12 if not balance else 1)
     triton.failure = BadGateway("away")
     monkeypatch.setattr(time, "sleep", lambda seconds: None)
