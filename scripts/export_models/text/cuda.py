@@ -3,7 +3,7 @@
 import numpy as np
 from onnx import TensorProto
 
-from scripts.export_models.graphs.builder import MICROSOFT
+from scripts.export_models.onnx_graph import MICROSOFT
 from scripts.export_models.text.encoder import PackedEncoder, Packing
 
 

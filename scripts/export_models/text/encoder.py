@@ -13,8 +13,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.builder import MICROSOFT, Graph
-from scripts.export_models.graphs.linear import Linear, Weights
+from scripts.export_models.onnx_graph import MICROSOFT, Graph, Linear, Weights
 from scripts.export_models.progress import SILENT, Progress
 
 # fp16 is for CUDA, the others are for processors; bf16 is the graph of fp32, computed in bfloat16.

@@ -12,8 +12,8 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of, replace_nodes
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import attributes_of, replace_nodes
 from scripts.export_models.parity import Check
 from scripts.export_models.text.checks import FP16, Ids, close
 from scripts.export_models.text.processor import MASKED

@@ -6,8 +6,7 @@ Each token has its own scale, so a text's vector is the same in every batch.
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.builder import MICROSOFT, Graph
-from scripts.export_models.graphs.linear import Linear, Weights, column_scales, product, quantise_tokens
+from scripts.export_models.onnx_graph import MICROSOFT, Graph, Linear, Weights, column_scales, product, quantise_tokens
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.encoder import EncoderShape, Packing, query_key_value

@@ -6,7 +6,7 @@ from typing import Any
 
 import onnx
 
-from scripts.export_models.graphs.builder import save
+from scripts.export_models.onnx_graph import save
 from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.text.checks import Run
 from scripts.export_models.text.encoder import Precision

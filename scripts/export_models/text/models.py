@@ -8,8 +8,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.linear import Weights
+from scripts.export_models.onnx_graph import Graph, Weights
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text.calibration import Calibration
 from scripts.export_models.text.cuda import CudaEncoder

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import TensorProto
 
-from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.onnx_graph import Graph
 from scripts.export_models.text.encoder import PackedEncoder, Packing, query_key_value
 
 # Added to a score of attention, it makes the weight zero.

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.linear import LARGEST, Linear
+from scripts.export_models.onnx_graph import LARGEST, Linear
 from scripts.export_models.text.calibration import Inputs
 
 # Both were tuned on held-out texts: GPTQ with less damping fits the calibration texts and loses on others.

@@ -10,8 +10,8 @@ import pytest
 import torch
 from onnx import helper, numpy_helper
 
-from scripts.export_models.graphs.builder import Graph, save
-from scripts.export_models.graphs.rewriting import replace_nodes
+from scripts.export_models.onnx_graph import Graph, save
+from scripts.export_models.onnx_passes import replace_nodes
 from scripts.export_models.text import fp16, models
 from tests.unit.export_models.text.small import first_token, texts, xlmr
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from scripts.export_models.graphs.linear import Linear, column_scales
+from scripts.export_models.onnx_graph import Linear, column_scales
 from scripts.export_models.text.calibration import Inputs
 from scripts.export_models.text.quantise import cholesky_factor_of_inverse, rounded, smoothing, zero_point
 
