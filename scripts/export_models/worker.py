@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -63,9 +64,11 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
         from scripts.export_models.whisper import export as whisper
 
         return whisper.ways(model, folder, target / "1", options.precision, progress)
-    from scripts.export_models.text import export as text
+    from scripts.export_models import text
 
-    return text.ways(model, folder, target / "1", options.precision, progress, options.work)
+    tried, why = text.precisions(options.precision, folder, options.work / "speeds.json", progress)
+    loaded = text.load(model, folder)
+    return [Way(each, partial(text.export, loaded, folder, target / "1", each, progress), why) for each in tried]
 
 
 def main(arguments: list[str]) -> None:
