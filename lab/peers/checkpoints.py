@@ -19,7 +19,7 @@ from scripts.export_models.kokoro.styles import OWN, ROWS, WIDTH
 from scripts.export_models.precisions import Precision
 from scripts.export_models.text import write
 from scripts.export_models.text_int8 import calibrate
-from scripts.export_models.whisper.export import convert
+from scripts.export_models.whisper import convert
 from scripts.run.state import REPOSITORY
 
 _DEMO = Path("build/export/demo")

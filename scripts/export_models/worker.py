@@ -61,9 +61,10 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
         styles, options.without = sources.styles(options.speakers, options.work, progress)
         return kokoro.ways(model, folder, target / "1", styles, progress)
     if plan.checkpoint_of(model).kind == "whisper":
-        from scripts.export_models.whisper import export as whisper
+        from scripts.export_models import whisper
 
-        return whisper.ways(model, folder, target / "1", options.precision, progress)
+        ways = whisper.ways(options.precision)
+        return [Way(each, partial(whisper.export, model, folder, target / "1", each, progress)) for each in ways]
     from scripts.export_models import text
 
     tried, why = text.precisions(options.precision, folder, options.work / "speeds.json", progress)
