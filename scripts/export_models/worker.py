@@ -50,16 +50,17 @@ def _export(options: argparse.Namespace, model: str, progress: Progress) -> Expo
 def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: Path) -> list[Way]:
     """The ways to export a model of the checkpoint in ``folder``; each kind of model imports its own libraries."""
     target = options.repository / model
-    if voice := plan.voice_of(model):
-        from scripts.export_models.voices import export as voices
+    if name := plan.voice_of(model):
+        from scripts.export_models import voice
 
-        added = options.added.voices.get(model)
-        return voices.ways(model, voice_files(folder, voice)[0], target, progress, added)
+        file, added = voice_files(folder, name)[0], options.added.voices.get(model)
+        return [Way(each, partial(voice.export, model, file, target, each, progress, added)) for each in voice.WAYS]
     if model == KOKORO:
         from scripts.export_models.kokoro import export as kokoro
 
         styles, options.without = sources.styles(options.speakers, options.work, progress)
-        return kokoro.ways(model, folder, target / "1", styles, progress)
+        write = partial(kokoro.export, model, folder, target / "1", styles=styles, progress=progress)
+        return [Way(each, partial(write, each)) for each in kokoro.ways()]
     if plan.checkpoint_of(model).kind == "whisper":
         from scripts.export_models import whisper
 

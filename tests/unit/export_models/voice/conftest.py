@@ -18,4 +18,4 @@ def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Tests run beside each other."""
-    monkeypatch.setattr("scripts.export_models.voices.export.processors", lambda: 1)
+    monkeypatch.setattr("scripts.export_models.voice.processors", lambda: 1)

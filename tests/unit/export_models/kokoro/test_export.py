@@ -5,8 +5,9 @@ import numpy as np
 import openvino as ov
 from onnx import TensorProto
 
+from scripts.export_models.kokoro.export import FILE, SAMPLE_RATE, difference, halve, write
 from scripts.export_models.kokoro.source import PRECISE
-from scripts.export_models.kokoro.writing import FILE, halve, write
+from scripts.export_models.onnx_graph import Array
 from tests.unit.export_models.kokoro.small import model, node, random, run
 
 
@@ -34,3 +35,26 @@ def test_the_files_give_the_same_and_note_what_stays_in_float32(tmp_path: Path) 
     layers = ElementTree.parse(tmp_path / FILE).iter("layer")
     noted = [layer.get("name") for layer in layers if layer.find("rt_info/attribute[@name='precise']") is not None]
     assert noted == [f"{PRECISE}mul"]
+
+
+def _tone(hertz: float) -> Array:
+    seconds = np.arange(SAMPLE_RATE) / SAMPLE_RATE
+    tone = 0.3 * np.sin(2 * np.pi * hertz * seconds) * (1 + np.sin(6 * seconds))
+    return np.asarray(tone, np.float32)
+
+
+def test_a_sound_does_not_differ_from_itself() -> None:
+    assert difference(_tone(200), _tone(200)) == 0
+
+
+def test_other_phases_and_a_frame_more_hardly_matter() -> None:
+    later = np.concatenate([np.zeros(600, np.float32), -_tone(200)])
+    assert difference(_tone(200), later) < 0.1
+
+
+def test_another_tone_matters() -> None:
+    assert difference(_tone(200), _tone(900)) > 0.3
+
+
+def test_a_sound_that_is_no_number_differs() -> None:
+    assert not difference(_tone(200), np.full(SAMPLE_RATE, np.nan, np.float32)) <= 1
