@@ -128,7 +128,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
 TRITON_TESTS := tests/triton
-TORCH_TESTS := $(addprefix tests/unit/,export_models whisper compare m3 kokoro) tests/triton/test_lookalikes.py
+TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro) tests/triton/test_lookalikes.py
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
