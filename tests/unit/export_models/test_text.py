@@ -13,11 +13,10 @@ from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models import text, text_checks
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.parity import Check
+from scripts.export_models.parity import Check, Exported, first_that_passes
 from scripts.export_models.precisions import Precision, text_precisions
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text import TextModel
-from scripts.export_models.ways import Exported, Way, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
 from tests.unit.export_models.small_texts import SIZES, xlmr
@@ -91,8 +90,7 @@ def _written(target: Path) -> str:
 
 
 def _exported(source: Path, model: TextModel, precision: str, *, strict: bool = False) -> Exported:
-    ways = [Way(each, lambda each=each: _checks(source, model, each)) for each in text_precisions(precision)]
-    return first_that_passes(ways, strict=strict)
+    return first_that_passes(text_precisions(precision), lambda each: _checks(source, model, each), strict=strict)
 
 
 def _checks(source: Path, model: TextModel, precision: Precision, progress: Progress = SILENT) -> list[Check]:

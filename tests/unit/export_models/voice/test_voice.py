@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from scripts.export_models import voice, voice_passes
 from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.parity import Exported, first_that_passes
 from scripts.export_models.voice import (
     WAYS,
     Arrays,
@@ -26,11 +27,10 @@ from scripts.export_models.voice import (
     utterances,
     with_seeds,
 )
-from scripts.export_models.ways import Exported, Way, first_that_passes
 
 
 def _exported(source: Path, target: Path) -> Exported:
-    return first_that_passes([Way(each, partial(voice.export, "piper_amy", source, target, each)) for each in WAYS])
+    return first_that_passes(WAYS, partial(voice.export, "piper_amy", source, target))
 
 
 @pytest.fixture(scope="module")
