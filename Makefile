@@ -128,14 +128,14 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
 TRITON_TESTS := tests/triton
-TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro) tests/triton/test_lookalikes.py
+TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
 
 test-triton:
-	$(call PRINT_AT_THE_END,$(TRITON_TESTS) $(call WITHOUT,$(TORCH_TESTS)))
+	$(call PRINT_AT_THE_END,$(TRITON_TESTS))
 
 test-torch:
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
@@ -175,7 +175,7 @@ bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/
 test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leaves out
 	@$(PYTEST) -q lab/tests
 
-mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
+mutants: $(VENV)/installed-lab demo ## change the core in one place at a time and see which changes tests notice; MUTANTS="--only frontend/dispatch --sample 40"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml

@@ -34,15 +34,16 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
+    from frontend import rings
     from frontend.catalogue.version import VERSION
-    from frontend.commands import audit, check, keys, usage
+    from frontend.commands import check
     from frontend.commands.arguments import positive
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    for module in (check, keys, usage, audit):
+    for module in (check, *rings.commands()):
         module.add_parsers(commands)
     for name, text in CLIENTS.items():
         commands.add_parser(name, help=text)

@@ -7,7 +7,6 @@ import asyncio
 import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,19 +44,18 @@ def read(path: Path) -> list[str]:
 
 async def compare(product: Questions, right: Questions, texts: Sequence[str]) -> Rows:
     """What differs; each text is a query for all others."""
-    answers = await asyncio.gather(*(_embedded(each, texts) for each in (product, right)))
-    got, wanted = answers
+    got, wanted = await asyncio.gather(*(_embedded(each, texts) for each in (product, right)))
     if got.shape != wanted.shape:
         raise CommandError(f"the vectors have {got.shape[1]} and {wanted.shape[1]} numbers: these are other models")
     places = nearest(wanted, min(_NEIGHBOURS, len(texts) - 1))
-    asked = np.linspace(0, len(texts) - 1, min(_QUERIES, len(texts))).round().astype(int)
+    asked = np.linspace(0, len(texts) - 1, min(_QUERIES, len(texts))).round().astype(int).tolist()
     try:
-        scores = await asyncio.gather(*(_scored(each, texts, asked, places) for each in (product, right)))
+        ours, theirs = await asyncio.gather(*(_scored(each, texts, asked, places) for each in (product, right)))
     except RefusedError as error:
         if not error.missing:
             raise
         return [*vectors(got, wanted, places, texts)]
-    return [*vectors(got, wanted, places, texts), *ranks(*scores, [texts[at] for at in asked])]
+    return [*vectors(got, wanted, places, texts), *ranks(ours, theirs, [texts[at] for at in asked])]
 
 
 async def _embedded(server: Questions, texts: Sequence[str]) -> Array:
@@ -65,7 +63,7 @@ async def _embedded(server: Questions, texts: Sequence[str]) -> Array:
     return np.concatenate([rows for rows, _ in parts])
 
 
-async def _scored(server: Questions, texts: Sequence[str], asked: Sequence[Any], places: Places) -> Array:
+async def _scored(server: Questions, texts: Sequence[str], asked: Sequence[int], places: Places) -> Array:
     """The scores of each query's nearest texts, [queries, k]."""
     rows = [(await server.rerank(texts[at], [texts[place] for place in places[at]]))[0] for at in asked]
     return np.array(rows, np.float32)

@@ -1,8 +1,10 @@
 """The frames of a WebSocket, before aiohttp reads them: it takes some without a mask, and any number of small ones."""
 
+from collections.abc import Callable
+
 from aiohttp.http import WebSocketReader
 
-from frontend.processes.pace import Pace
+from frontend.concurrency.pace import Pace
 
 # Frames a second in the long run, and at once. One of this many bytes counts as none: its bytes take longer.
 _FRAMES_A_SECOND, _FRAMES_AT_ONCE, _FREE_BYTES = 250, 1000, 1024
@@ -14,19 +16,19 @@ _REFUSED = b"\xf0\x80"
 
 
 class FrameReader:
-    """Stands before aiohttp's reader. ``early`` is for how many seconds no more should be read."""
+    """Stands before aiohttp's reader, and calls ``rest`` with the seconds for which no more should be read."""
 
-    def __init__(self, reader: WebSocketReader) -> None:
-        self._reader, self._pace = reader, Pace(_FRAMES_A_SECOND, _FRAMES_AT_ONCE)
+    def __init__(self, reader: WebSocketReader, rest: Callable[[float], None]) -> None:
+        self._reader, self._rest, self._pace = reader, rest, Pace(_FRAMES_A_SECOND, _FRAMES_AT_ONCE)
         # The first bytes of a frame, the bytes up to the next one, and a first byte that came alone.
         self._head, self._left, self._alone = bytearray(), 0, b""
-        self.early = 0.0
 
     def feed_data(self, data: bytes) -> tuple[bool, bytes]:
         """Read bytes, as the reader does."""
         data = self._alone + data
         weight, end = self._read(data)
-        self.early = self._pace.wait(weight)
+        if (early := self._pace.wait(weight)) > 0:
+            self._rest(early)
         if end < 0:
             return self._reader.feed_data(data[:end] + _REFUSED)
         self._alone = data[end:]

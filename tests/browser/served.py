@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Page
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
@@ -40,7 +40,7 @@ async def served_with_key(
     """The address of an application that knows a key of an organisation."""
     async with database_of(settings) as engine:
         await Registry(engine).create_org(org, None)
-        await add_key(Registry(engine), key, org=org)
+        await add_key(engine, key, org=org)
     async with served(settings, triton) as address:
         yield address
 

@@ -10,9 +10,8 @@ from frontend.app_keys import RECORDER
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
-from tests.charges import COST, ORG_KEY, TEXT, charges, find_disk_full, speak
+from tests.charges import COST, ORG_KEY, TEXT, Books, charges, find_disk_full, speak
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
@@ -76,10 +75,8 @@ async def test_a_request_that_fails_is_free(client: Client, settings: Settings, 
     assert await charges(client, settings) == []
 
 
-async def test_a_spent_wallet_is_429_in_the_contracts_words(
-    client: Client, books: UsageQueries, triton: FakeTriton
-) -> None:
-    await books.top_up("acme", COST, None)
+async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, books: Books, triton: FakeTriton) -> None:
+    await books.top_up("acme", COST)
     assert (await speak(client, key=ORG_KEY))[0] == 200
     status, error = await speak(client, key=ORG_KEY)
     assert len(triton.calls) == 1
@@ -87,22 +84,22 @@ async def test_a_spent_wallet_is_429_in_the_contracts_words(
     assert error["message"] == "the balance does not cover this request"
 
 
-async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", 16 * COST + 4, None)
+async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: Books) -> None:
+    await books.top_up("acme", 16 * COST + 4)
     answers = await asyncio.gather(*(speak(client, key=ORG_KEY) for _ in range(60)))
     await client.close()
     assert (sum(status == 200 for status, _ in answers), await books.balance("acme")) == (16, 4)
 
 
-async def test_a_request_that_fails_releases_its_money(client: Client, books: UsageQueries, triton: FakeTriton) -> None:
-    await books.top_up("acme", COST, None)
+async def test_a_request_that_fails_releases_its_money(client: Client, books: Books, triton: FakeTriton) -> None:
+    await books.top_up("acme", COST)
     triton.failure = BadGateway("no")
     assert (await speak(client, key=ORG_KEY))[0] == 502
     triton.failure = None
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 
-async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings: Settings, books: UsageQueries) -> None:
+async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings: Settings, books: Books) -> None:
     await speak(client, key=ORG_KEY)
     (row,) = await charges(client, settings)
     assert (row["org"], row["prepaid"], await books.balance("acme")) == ("acme", False, None)

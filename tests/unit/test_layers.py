@@ -17,6 +17,7 @@ ORDER = [
     "catalogue",
     "config",
     "observe",
+    "concurrency",
     "processes",
     "audio",
     "text",
@@ -31,10 +32,10 @@ ORDER = [
     "operations.packed_model",
     "operations.protocols",
     "operations.pipelines",
+    "rings",
     "app_keys",
     "operations.handlers",
     "middleware",
-    "pages",
     "parts",
     "app",
     "commands",
@@ -48,18 +49,17 @@ SHARED = {
     "frontend.config.proxies",
     "frontend.text.tokens",
 }
+# What stands around the core, each in a folder of its own: the core works without it.
+RINGS = ("extensions", "administration", "pages")
 # The files of an operation, which are those of its folder in this order.
 OF_AN_OPERATION = {
     "pipeline": "pipelines",
     "openapi": "pipelines",
-    "transcriber": "handlers",
-    "session": "handlers",
     "handler": "handlers",
 }
-# Live speech is transcription with another way in.
-BUILT_ON = {"realtime": "transcription"}
 FRONTEND = ROOT / "frontend"
 MODULES = sorted(path for path in FRONTEND.rglob("*.py") if path.name != "__init__.py")
+CORE = [path for path in MODULES if path.relative_to(FRONTEND).parts[0] not in RINGS]
 
 
 def _name(path: Path) -> str:
@@ -69,8 +69,14 @@ def _name(path: Path) -> str:
 def _place(module: str) -> int:
     """The module's room, by its number in the order."""
     _, room, *rest = module.split(".")
-    if room == "operations":
-        room += f".{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+    if room == "administration":
+        room = {"api": "pages", "commands": "commands"}.get(rest[0], "access")
+    if room in ("operations", "extensions"):
+        room = (
+            "operations.handlers"
+            if rest[0] == "status"
+            else f"operations.{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+        )
     return ORDER.index(room)
 
 
@@ -84,13 +90,24 @@ def _imports(path: Path, of: str = "frontend") -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
+@pytest.mark.parametrize("path", CORE, ids=_name)
 def test_a_module_imports_from_its_own_room_and_those_before_it(path: Path) -> None:
     assert not {name for name in _imports(path) if _place(name) > _place(_name(path))}
 
 
+def test_the_core_imports_no_ring() -> None:
+    rings = tuple(f"frontend.{ring}." for ring in RINGS)
+    assert not {(str(path), name) for path in CORE for name in _imports(path) if f"{name}.".startswith(rings)}
+
+
+def test_rings_do_not_import_each_other() -> None:
+    for ring in RINGS:
+        imported = {name.split(".")[1] for path in (FRONTEND / ring).rglob("*.py") for name in _imports(path)}
+        assert not imported & {*RINGS} - {ring}
+
+
 def test_clients_import_no_more_of_the_server_than_both_share_and_the_server_nothing_of_them() -> None:
-    clients = (ROOT / "client").rglob("*.py")
+    clients = [path for path in (ROOT / "client").rglob("*.py") if "tests" not in path.parts]
     assert {name for path in clients for name in _imports(path)} == SHARED
     assert not {name for path in MODULES for name in _imports(path, "client")}
 
@@ -106,8 +123,7 @@ def test_packages_import_nothing() -> None:
 def test_rooms_of_operations_do_not_import_each_other() -> None:
     for path in (FRONTEND / "operations").glob("*/*.py"):
         others = {name for name in _imports(path) if name.count(".") == 3 and name.split(".")[1] == "operations"}
-        own = (path.parent.name, BUILT_ON.get(path.parent.name))
-        assert all(name.split(".")[2] in own for name in others), path
+        assert all(name.split(".")[2] == path.parent.name for name in others), path
 
 
 def test_only_one_module_speaks_to_triton() -> None:

@@ -79,10 +79,10 @@ class Assembly:
 
     def finish(self, duration: float) -> Transcription:
         """The transcript of a file of ``duration`` seconds, after all its windows."""
-        ((heard, _),) = self._seconds.most_common(1) or [("", 0)]
+        ((detected, _),) = self._seconds.most_common(1) or [("", 0)]
         return Transcription(
             text=self._text,
-            language=self._request.language_of_text or iso_code(heard),
+            language=self._request.language_of_text or iso_code(detected),
             duration=duration,
             segments=self._segments,
             words=self._words if self._request.words else None,

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from engines import SECONDS_PER_FRAME, Engine, Float
+from engines import SECONDS_PER_FRAME, Engine
 from tokens import Tokens
 
 
@@ -24,7 +24,6 @@ def load_engine(
 
     A library takes 100 MB of memory, and an image may have only one.
     """
-    frames = round(settings["window_seconds"] / SECONDS_PER_FRAME)
     if flags := settings.get("processor_flags"):
         from openvino_engine import OpenVinoEngine
 
@@ -37,7 +36,7 @@ def load_engine(
             heads=settings["alignment_heads"],
             flags=flags,
             threads=threads,
-            frames=frames,
+            frames=_frames(settings),
         )
     from ctranslate_engine import CTranslateEngine
 
@@ -50,14 +49,19 @@ def load_engine(
         compute_type=compute_type,
         threads=threads,
     )
-    _warm(engine, tokens, np.zeros((1, int(settings["mel_bins"]), 2 * frames), np.float32))
+    run_once(engine, tokens, settings)
     return engine
 
 
-def _warm(engine: Engine, tokens: Tokens, silence: Float) -> None:
+def run_once(engine: Engine, tokens: Tokens, settings: Mapping[str, Any]) -> None:
     """Run each part once: a GPU's first run compiles or loads code for seconds, and no caller should wait for it."""
-    windows = engine.encode(silence)
+    windows = engine.encode(np.zeros((1, int(settings["mel_bins"]), 2 * _frames(settings)), np.float32))
     engine.languages(windows)
     task = tokens.task(tokens.language_of(tokens.languages[0]))
     decoded = engine.decode(windows, [task], 1, 0.0, [None])
     engine.align(windows, task, decoded, [1.0])
+
+
+def _frames(settings: Mapping[str, Any]) -> int:
+    """The encoder's frames for the longest window."""
+    return round(float(settings["window_seconds"]) / SECONDS_PER_FRAME)

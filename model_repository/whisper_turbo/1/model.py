@@ -82,9 +82,10 @@ class TritonPythonModel:
         parameters = json.loads(args["model_config"])["parameters"]
         settings = {key: entry["string_value"] for key, entry in parameters.items()}
         folder = Path(args["model_repository"]) / args["model_version"] / "whisper"
+        self._on_gpu = args["model_instance_kind"] == "GPU"
         self._recognizer = Recognizer(
             folder,
-            device="cuda" if args["model_instance_kind"] == "GPU" else "cpu",
+            device="cuda" if self._on_gpu else "cpu",
             device_index=int(args["model_instance_device_id"]),
             compute_type=settings["compute_type"],
             threads=threads_of(settings["intra_threads"]),
@@ -111,6 +112,9 @@ class TritonPythonModel:
                     call.fail("cancelled", pb_utils.TritonError.CANCELLED)
         except Exception as error:  # Boundary: an exception that leaves here would send file paths to clients.
             self._failed(error, calls)
+            if self._on_gpu and not self._recognizer.works():
+                pb_utils.Logger.log_error("this process has lost its GPU, and ends so that another starts")
+                os._exit(1)
 
     def _begin(self, call, request):
         """Read a request, and answer it if there is nothing to hear for its caller."""

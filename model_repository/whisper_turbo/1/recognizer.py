@@ -22,7 +22,7 @@ from encoding import WindowEncoder
 from engines import Float
 from features import SAMPLE_RATE
 from languages import changes
-from loading import load_engine
+from loading import load_engine, run_once
 from tokens import Tokens
 from transcript import decode_pieces, place_words, unheard
 from windows import Attempt, InvalidWindowError, Job, Transcript, Window, joined
@@ -70,6 +70,15 @@ class Recognizer:
             beam_size=beam_size,
         )
         self.encoder = WindowEncoder(self._engine, settings, threads)
+        self._run_once = partial(run_once, self._engine, self._tokens, settings)
+
+    def works(self) -> bool:
+        """Whether the engine still computes: after some errors of CUDA, a process cannot use its GPU again."""
+        try:
+            self._run_once()
+        except RuntimeError:
+            return False
+        return True
 
     def transcribe(self, windows: Sequence[Window]) -> list[Transcript]:
         """One transcript per window, in order."""

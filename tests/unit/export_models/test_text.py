@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
-from scripts.export_models import text, text_checks
+from scripts.export_models import text, text_checks, text_graph
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check, Exported, first_that_passes
 from scripts.export_models.precisions import Precision, text_precisions
@@ -240,7 +240,7 @@ def _precisions(source: Path, wanted: str) -> tuple[list[Precision], str]:
 
 def test_all_precisions_are_measured_in_the_shape_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = []
-    own = text.embedder
+    own = text_graph.embedder
 
     def embedder(trained: Any, *others: Any) -> Any:
         inner, width = trained.weights["encoder.layer.0.intermediate.dense.weight"].shape

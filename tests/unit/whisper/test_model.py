@@ -2,6 +2,7 @@
 
 import importlib
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -61,6 +62,10 @@ class Recognizer:
         self.batches: list[list[Any]] = []
         # Called before each answer.
         self.before: Callable[[], None] = lambda: None
+        self.is_usable = True
+
+    def works(self) -> bool:
+        return self.is_usable
 
     def check(self, window: Any) -> None:
         if window.prompt == "bad":
@@ -214,6 +219,21 @@ def test_who_is_answered_before_a_failure_keeps_the_answer(model: Callable[..., 
     for response in (first, broken):
         assert response.error is not None
         assert response.error.args == ("transcription failed", TritonError.INTERNAL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "is_usable", "ends"), [("GPU", False, True), ("GPU", True, False), ("CPU", False, False)]
+)
+def test_a_process_that_cannot_use_its_gpu_after_a_failure_answers_and_ends(
+    model: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, kind: str, is_usable: bool, ends: bool
+) -> None:
+    made, broken = model(kind), Request("broken")
+    made._recognizer.is_usable = is_usable
+    codes: list[int] = []
+    monkeypatch.setattr(os, "_exit", codes.append)
+    (response,) = _answers(made, broken)
+    assert response.error is not None
+    assert codes == [1] * ends
 
 
 def test_who_leaves_while_others_are_heard_is_cancelled(model: Callable[..., Any]) -> None:

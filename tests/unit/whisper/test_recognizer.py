@@ -528,3 +528,15 @@ def test_the_recognizer_returns_the_encoder_output(module: ModuleType, recognize
     (encoded,) = engine.encode(features_of(audio))
     assert np.array_equal(recognizer.encoder_output(module.Window(audio)), encoded.output[0])
     assert encoded.output.shape == (1, 1500, 512)
+
+
+def test_an_engine_whose_device_fails_does_not_work_and_others_do(
+    scripted: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert scripted.recognizer.works()
+
+    def fail(_: Any) -> None:
+        raise RuntimeError("CUDA failed with error an illegal memory access was encountered")
+
+    monkeypatch.setattr(scripted, "encode", fail)
+    assert not scripted.recognizer.works()
