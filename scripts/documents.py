@@ -17,7 +17,6 @@ from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
 from frontend.pages.docs import guide
 from scripts.benchmark.common.output import head, line
-from scripts.capacity import report
 
 _ROOT = Path(__file__).parents[1]
 # Headings, by the first setting below each.
@@ -90,7 +89,6 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "docs/configuration.md": _settings,
     "docs/extensions.md": _extensions,
     "docs/metrics.md": _metrics,
-    "docs/capacity.md": report.four_sizes,
 }
 _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

@@ -31,8 +31,9 @@ async def account(request: web.Request) -> web.Response:
     limits = await request.app[LIMITER].usage(caller)
     # Mobile apps use tokens, not keys.
     operations, paths = request.app[SETTINGS].operations, request.app[PATHS]
-    shown = {each for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
-    hidden = {each.limit for each in ENDPOINTS if each not in shown}
+    shown = {each.limit for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
+    # The organisation's limit is of no endpoint.
+    of_endpoints = {each.limit for each in ENDPOINTS}
     return json_response(
         {
             "key": caller.name,
@@ -43,7 +44,7 @@ async def account(request: web.Request) -> web.Response:
             "limits": [
                 {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
                 for name, count in limits.items()
-                if name not in hidden
+                if name in shown or name not in of_endpoints
             ],
         }
     )
