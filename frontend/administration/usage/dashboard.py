@@ -32,6 +32,8 @@ async def account(request: web.Request) -> web.Response:
     # Mobile apps use tokens, not keys.
     operations, paths = request.app[SETTINGS].operations, request.app[PATHS]
     shown = {each.limit for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
+    # The organisation's limit is of no endpoint.
+    of_endpoints = {each.limit for each in ENDPOINTS}
     return json_response(
         {
             "key": caller.name,
@@ -42,7 +44,7 @@ async def account(request: web.Request) -> web.Response:
             "limits": [
                 {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
                 for name, count in limits.items()
-                if name in shown
+                if name in shown or name not in of_endpoints
             ],
         }
     )
