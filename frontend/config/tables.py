@@ -25,7 +25,7 @@ from frontend.parameters.tables import TABLES
 TIERS = ("bulk", "free", "pro", "company")
 USUAL_TIER = "free"
 # In the queue, 1 goes first.
-LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
+LEVELS: Mapping[str, int] = {tier: len(TIERS) - index for index, tier in enumerate(TIERS)}
 TIER_OF: Mapping[int, str] = {level: tier for tier, level in LEVELS.items()}
 # The largest limit that fits a database's integers.
 MOST_REQUESTS = 1_000_000_000
@@ -38,7 +38,7 @@ _SENTENCES = {
 
 
 def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
-    """The place and the reason of each fault."""
+    """The setting and the reason of each fault."""
     for fault in error.errors():
         sentence, value = _SENTENCES.get(fault["type"], ""), fault["input"]
         if fault["type"] == "value_error":
@@ -115,9 +115,9 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
         yield "aliases.speech_format", f"must be one of {', '.join(served.audio_formats)}"
 
 
-def check_limit(place: str, name: str, number: Any) -> None:
+def check_limit(setting: str, name: str, number: Any) -> None:
     """Raise ``SettingsError`` for an unknown limit or a number that it cannot have."""
     try:
         TypeAdapter(_Limits).validate_python({name: number})
     except ValidationError as error:
-        raise refusal(((place, sentence) for _, sentence in faults_of(error)), {}) from None
+        raise refusal(((setting, sentence) for _, sentence in faults_of(error)), {}) from None

@@ -36,7 +36,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     state = request.app[SERVER_STATE]
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
-    async with live.admitted(request[CALLER]) as place:
+    async with live.admitted(request[CALLER]) as counted:
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
@@ -44,7 +44,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
         state.leaving.add(session.leave)
         request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
-            await session.run(place.close)
+            await session.run(counted.close)
         except ConnectionError:
             # The client has gone.
             pass

@@ -16,13 +16,13 @@ from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import RateLimited
+from frontend.extensions.metrics import LIVE_SESSIONS
 from frontend.extensions.realtime.agreement import TimedWord
 from frontend.extensions.realtime.items import Item, milliseconds
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.stretches import Stretch
 from frontend.extensions.realtime.turns import Frames, StreamDetector
 from frontend.extensions.realtime.wire import USUAL_MESSAGE
-from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
 from frontend.tritons.inference import Inputs
@@ -65,18 +65,18 @@ class LivePipeline:
     async def admitted(self, caller: Caller) -> AsyncIterator[ExitStack]:
         """Count a session, and wait until it may open. Raises ``RateLimited`` if the key has too many.
 
-        Its place is free at the end, or when what it yields is closed.
+        It counts until the end, or until what this yields is closed.
         """
         if self._open[caller.id] >= self.settings.live_sessions:
             message = f"too many live sessions of this key at once (at most {self.settings.live_sessions})"
             raise RateLimited(message, headers={"Retry-After": _RETRY_AFTER})
-        with ExitStack() as place:
+        with ExitStack() as counted:
             self._open[caller.id] += 1
-            place.callback(self._leave, caller.id)
+            counted.callback(self._leave, caller.id)
             async with self._opening:
                 await asyncio.sleep(_OPENING_SECONDS)
-            place.enter_context(LIVE_SESSIONS.labels(caller.tier).track_inprogress())
-            yield place
+            counted.enter_context(LIVE_SESSIONS.labels(caller.tier).track_inprogress())
+            yield counted
 
     def _leave(self, key: str) -> None:
         self._open[key] -= 1

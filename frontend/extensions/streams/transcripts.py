@@ -8,8 +8,8 @@ from aiohttp import web
 from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, TRANSCRIPTION
 from frontend.audio.prepare import SpokenWindow
 from frontend.billing.bill import Reserves
-from frontend.concurrency.gather import run_in_order
 from frontend.dispatch.context import RequestContext
+from frontend.extensions.streams.order import run_in_order
 from frontend.http.memory import MemoryReservation
 from frontend.http.rendering import EVENTS, render_event
 from frontend.operations.transcription.assembly import Assembly

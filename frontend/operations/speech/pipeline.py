@@ -105,10 +105,10 @@ class SpeechPipeline:
         """The samples of each utterance, in order."""
         self.refuse_late(text, sum(len(part.ids) for part in parts))
         # Longest first, so that the last sentences to run are short.
-        order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
-        calls = (self.utterance(text, parts[place]) for place in order)
+        order = sorted(range(len(parts)), key=lambda index: -len(parts[index].ids))
+        calls = (self.utterance(text, parts[index]) for index in order)
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self.settings.calls_at_once), strict=True))
-        return [spoken[place] for place in range(len(parts))]
+        return [spoken[index] for index in range(len(parts))]
 
     async def utterance(self, text: Speaking, part: Utterance, rank: int = 0) -> Spoken:
         voice, ids, speed = text.voice, part.ids, text.request.speed
@@ -131,8 +131,8 @@ class SpeechPipeline:
         voice = text.voice
         file = AudioFile(text.request.response_format, voice.sample_rate, self.settings.mp3_kbps)
         pause = np.zeros(self.pause(voice), np.int16)
-        for place, (part, audio) in enumerate(spoken, 1):
-            pauses = part.ends and place < len(spoken)
+        for index, (part, audio) in enumerate(spoken, 1):
+            pauses = part.ends and index < len(spoken)
             await self.encoders.run(text.context, file.add, np.concatenate([audio, pause]) if pauses else audio)
         return await self.encoders.run(text.context, file.finish)
 

@@ -17,7 +17,6 @@ from frontend.billing.ledger import Charge
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
-from frontend.http import connection as connections
 from tests.charges import other_key, speak
 from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client, bearer
@@ -153,8 +152,6 @@ async def test_a_disconnect_is_counted_as_an_outcome(client: Client, triton: Fak
     async with connection(client.server.port) as (_, writer):
         writer.write(EMBEDDED)
         await until(lambda: triton.calls)
-        # Who ends at once what it sends may only want to say that there is no more to come.
-        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
     await until(lambda: left.by)
     assert await _outcomes(client) == {"embeddings": {"hung_up": 1}}
 

@@ -1,0 +1,112 @@
+"""Look-alikes of the real checkpoints, small and random, against the Hugging Face models they are exported from."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaForSequenceClassification
+
+from scripts.export_models import text_graph
+from scripts.export_models.text_checks import Run
+from scripts.export_models.text_graph import EncoderShape, PairScore, trained
+from tests.unit.export_models.small_texts import LENGTHS, SIZES, first_token, load, texts, xlmr
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_a_text_of_any_length_has_the_originals_vector(embedder: tuple[Any, Run], length: int) -> None:
+    model, run = embedder
+    (text,) = texts((length,))
+    assert np.abs(run([text])[0] - first_token(model, text)).max() < 1e-5
+
+
+def test_a_vector_is_the_same_alone_and_in_a_batch(embedder: tuple[Any, Run]) -> None:
+    _, run = embedder
+    given = texts()
+    together = run(given)
+    assert max(np.abs(run([text])[0] - row).max() for text, row in zip(given, together, strict=True)) < 1e-5
+
+
+def test_a_narrower_model_that_is_padded_ends_in_zeros(tmp_path: Path, embedder: tuple[Any, Run]) -> None:
+    model, run = embedder
+    padded = load(text_graph.embedder(trained(model), "fp32", "cls", promised=100), tmp_path)(texts((9,)))
+    assert padded.shape == (1, 100)
+    assert (padded[:, :64] == run(texts((9,)))).all()
+    assert not padded[:, 64:].any()
+
+
+def test_a_bert_checkpoint_has_the_originals_vector(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    model = BertModel(BertConfig(**SIZES, max_position_embeddings=512)).eval()
+    run = load(text_graph.embedder(trained(model), "fp32", "cls"), tmp_path)
+    for text in texts((1, 9, 300)):
+        assert np.abs(run([text])[0] - first_token(model, text)).max() < 1e-5
+
+
+def test_mean_pooling_is_the_mean_of_each_text(tmp_path: Path) -> None:
+    model = xlmr()
+    run = load(text_graph.embedder(trained(model), "fp32", "mean"), tmp_path)
+    given = texts((4, 700, 2))
+    rows = run(given)
+    for text, row in zip(given, rows, strict=True):
+        with torch.inference_mode():
+            hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0].mean(0)
+        wanted = torch.nn.functional.normalize(hidden, dim=0).numpy()
+        assert np.abs(row - wanted).max() < 1e-5
+
+
+def test_the_reranker_gives_the_originals_scores(tmp_path: Path) -> None:
+    torch.manual_seed(0)
+    config = XLMRobertaConfig(**SIZES, max_position_embeddings=8194, type_vocab_size=1, num_labels=1)
+    model = XLMRobertaForSequenceClassification(config).eval()
+    run = load(text_graph.reranker(trained(model), "fp32"), tmp_path)
+    given = texts((3, 40, 2000))
+    for text, score in zip(given, run(given), strict=True):
+        with torch.inference_mode():
+            logit = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).logits[0, 0]
+        assert abs(score - torch.sigmoid(logit).item()) < 1e-5
+
+
+SCORE = PairScore(slope=12.0, middle=0.2, start=1, separator=2)
+
+
+@pytest.fixture(scope="module")
+def by_cosine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
+    """An encoder as a reranker and as an embedder."""
+    torch.manual_seed(0)
+    checkpoint = trained(BertModel(BertConfig(**SIZES, max_position_embeddings=512)).eval())
+    graphs = (
+        text_graph.cosine_reranker(checkpoint, "fp32", "mean", SCORE),
+        text_graph.embedder(checkpoint, "fp32", "mean"),
+    )
+    rerank, embed = (load(graph, tmp_path_factory.mktemp("by_cosine")) for graph in graphs)
+    return rerank, embed
+
+
+@pytest.mark.parametrize("second", [[70, 80], [70, 2, 80], []], ids=["plain", "with a separator", "empty"])
+def test_an_encoder_scores_a_pair_by_the_cosine_of_its_texts(by_cosine: tuple[Run, Run], second: list[int]) -> None:
+    rerank, embed = by_cosine
+    left, right = np.array([1, 50, 60, 2], np.int32), np.array([1, *second, 2], np.int32)
+    pair, other = np.array([*left, 2, *right[1:]], np.int32), np.array([1, 9, 2, 2, 9, 2], np.int32)
+    cosine = float(np.dot(*embed([left, right])))
+    assert abs(rerank([other, pair, other])[1] - SCORE.of(cosine)) < 1e-5
+
+
+def test_a_pair_without_separators_has_a_score(by_cosine: tuple[Run, Run]) -> None:
+    """As in the run that warms the graph up."""
+    rerank, _ = by_cosine
+    scores = rerank([np.array([0], np.int32), np.array([0, 0], np.int32)])
+    assert ((scores > 0) & (scores < 1)).all()
+
+
+def test_a_configuration_without_a_type_of_positions_has_absolute_ones() -> None:
+    config = XLMRobertaConfig(**SIZES)
+    del config.position_embedding_type
+    assert EncoderShape.of(config) == EncoderShape(layers=2, heads=4, width=64, epsilon=1e-12, first_position=2)
+
+
+@pytest.mark.parametrize("other", [{"position_embedding_type": "relative_key"}, {"hidden_act": "relu"}])
+def test_other_positions_and_activations_are_refused(other: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="only gelu and absolute positions are known"):
+        EncoderShape.of(XLMRobertaConfig(**SIZES, **other))
