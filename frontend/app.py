@@ -16,7 +16,7 @@ from frontend.discovery.discovery import Connect
 from frontend.http.arrival import defer_continue
 from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.auth import auth_middleware
-from frontend.middleware.billing import billing_middleware, refuse_uncharged
+from frontend.middleware.billing import billing_middleware
 from frontend.middleware.context import context_middleware
 from frontend.middleware.cors import cors_middleware
 from frontend.middleware.errors import errors_middleware
@@ -76,7 +76,7 @@ def create_app(settings: Settings, connect: Connect | None = None) -> web.Applic
             MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
     app[metrics.METRICS], app[transcription.OTHER_FORMS], app[speech.STREAMS] = metrics.MetricsPage(), {}, {}
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
-    app.on_response_prepare.extend([add_headers, refuse_uncharged])
+    app.on_response_prepare.append(add_headers)
     every = [*_routes(settings), *(route for ring in rings for route in ring.routes(settings))]
     # The key is checked before a body is asked for.
     app.add_routes(

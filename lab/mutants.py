@@ -34,7 +34,7 @@ ROOMS = {
     "tests/http/test_uploads.py",
     "frontend/operations": "tests/unit/operations tests/http/test_embeddings.py tests/http/test_rerank.py "
     "tests/http/test_speech.py tests/http/test_transcriptions.py",
-    "frontend/usage": "tests/unit/usage tests/http/test_billing.py",
+    "frontend/billing": "tests/unit/billing tests/http/test_billing.py",
 }
 # A union of types is no code.
 _NOT_CODE = "BitOr"

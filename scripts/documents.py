@@ -12,6 +12,7 @@ from frontend.catalogue.extensions import EXTENSIONS
 from frontend.config.fields import Fields
 from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
+from frontend.extensions import metrics as extensions
 from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
 from frontend.pages.docs import guide
@@ -68,8 +69,8 @@ def _alert(rule: Mapping[str, Any]) -> Sequence[str]:
 
 def _metrics() -> str:
     """A table of alerts, one for each group of metrics, and one for the labels."""
-    parts = [_alerts()]
-    parts += [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in metrics.GROUPS]
+    parts, groups = [_alerts()], [*metrics.GROUPS, extensions.GROUP]
+    parts += [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in groups]
     labels = [(f"`{label}`", values) for label, values in sorted(LABELS.items())]
     return "\n".join([*parts, _section("## Labels", ("label", "values"), labels)])
 

@@ -6,12 +6,9 @@ import selectors
 from types import SimpleNamespace
 from typing import Any
 
-import limits.aio.storage.memory
-
 from frontend.access import storages
 
-# Where the library's storage in memory asks for the time.
-_MEMORY: Any = limits.aio.storage.memory
+_STORAGES: Any = storages
 _REDIS_TIME = "redis.call('TIME')"
 _TAKE = storages._TAKE
 
@@ -21,8 +18,8 @@ class LimitsClock:
 
     def __init__(self) -> None:
         assert _REDIS_TIME in _TAKE
-        self._time = _MEMORY.time
-        _MEMORY.time = SimpleNamespace(time=lambda: self.now)
+        self._time = _STORAGES.time
+        _STORAGES.time = SimpleNamespace(time=lambda: self.now)
         self.move_to(1_000_000_020.001)
 
     def move_to(self, now: float) -> None:
@@ -32,7 +29,7 @@ class LimitsClock:
 
     def close(self) -> None:
         """Use the machine's clock again."""
-        _MEMORY.time = self._time
+        _STORAGES.time = self._time
         _use_script(_TAKE)
 
 

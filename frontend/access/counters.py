@@ -1,8 +1,8 @@
 """Request counters of this process, and what is counted, with the library ``limits``.
 
-The library decides which request passes, by its ``SlidingWindowCounterRateLimiter``: this minute's requests count, and
-last minute's by how much of that minute is still in the window. In Redis, a script of ours computes the same for all
-limits of a request, because the library asks for one at a time.
+The library decides which request passes: its ``SlidingWindowCounterRateLimiter`` asks a storage, which it finds by its
+scheme, for this minute's requests, and for last minute's by how much of that minute is still in the window. In Redis, a
+script computes the same for all limits of a request, because the library asks for one at a time.
 
 We decide where the counts are (``storages``), that a request counts under all of its limits or under none, and what a
 caller reads in its headers (``windows``).

@@ -5,6 +5,7 @@ The library finds these storages by their schemes. Their windows begin on the mi
 
 import asyncio
 import hashlib
+import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -59,27 +60,31 @@ _TAKE_SHA = hashlib.sha1(_TAKE.encode(), usedforsecurity=False).hexdigest()
 class MinuteStorage(MemoryStorage):
     """The counts of this minute and the last in two dictionaries, which change places each minute.
 
-    The library's own storage looks through all its keys after each request, to forget the old ones. Its arithmetic
-    stays: it ends each key with the number of the minute, and asks for the counts of two.
+    The library's own storage looks through all its keys after each request, to forget the old ones.
     """
 
     STORAGE_SCHEME = ["async+minutes"]
 
     def __init__(self, uri: str | None = None, **options: Any) -> None:
         super().__init__(uri, **options)
-        self._minute = ""
+        self._minute = 0
         self._previous: dict[str, int] = {}
         self._current: dict[str, int] = {}
 
-    async def get(self, key: str) -> int:
-        return self._current.get(key) or self._previous.get(key, 0)
+    async def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
+        previous, left, current, _ = await self.get_sliding_window(key, expiry)
+        if int(previous * left / MINUTE) + current + amount > limit:
+            return False
+        self._current[key] = current + amount
+        return True
 
-    async def incr(self, key: str, expiry: float, amount: int = 1) -> int:
-        minute = key.rpartition("/")[2]
+    async def get_sliding_window(self, key: str, expiry: int) -> Window:
+        minute, elapsed = divmod(time.time(), MINUTE)
         if minute != self._minute:
-            self._minute, self._previous, self._current = minute, self._current, {}
-        self._current[key] = self._current.get(key, 0) + amount
-        return self._current[key]
+            self._previous = self._current if minute == self._minute + 1 else {}
+            self._current, self._minute = {}, int(minute)
+        left = MINUTE - elapsed
+        return self._previous.get(key, 0), left, self._current.get(key, 0), left + MINUTE
 
 
 class RedisMinuteStorage(RedisStorage):

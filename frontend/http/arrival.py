@@ -9,8 +9,6 @@ from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
 
-# Digest of the body's content. A retry of the same content has the same digest.
-CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RATE_SECONDS = 10.0  # between checks of the lowest rate
 

@@ -15,7 +15,7 @@ from aiohttp.streams import EMPTY_PAYLOAD
 
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Internal, InvalidRequest, Unauthorized
-from frontend.http.admission import Admission
+from frontend.http.connection_limit import ConnectionLimit
 from frontend.http.frames import FrameReader
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.observe.logs import log
@@ -27,8 +27,8 @@ _LONGEST_LINE = 17 * 1024
 # Bytes that may come before a request is complete, or behind one. A last read may add to them.
 _LONGEST_HEAD = 64 * 1024
 # aiohttp stops parsing a body when twice as many bytes wait to be read, or a sixteenth as many chunks. While it parses,
-# others wait, and chunks of a byte take long.
-_READ_BYTES = 1024
+# others wait, and chunks of a byte take long. With less, it copies what is not parsed yet too often.
+_READ_BYTES = 4 * 1024
 # Bytes of an answer that the kernel takes before the caller reads: it has twice as many for them. By default, it takes
 # megabytes for each connection, which no bound of ours counts.
 _UNREAD_ANSWER_BYTES = 64 * 1024
@@ -55,7 +55,7 @@ def came_to_admin(request: web.BaseRequest) -> bool:
 
 
 class Connection(web.RequestHandler):
-    def __init__(self, server: web.Server, admission: Admission, settings: Settings, *, is_admin: bool) -> None:
+    def __init__(self, server: web.Server, limit: ConnectionLimit, settings: Settings, *, is_admin: bool) -> None:
         self._event_loop = asyncio.get_running_loop()
         super().__init__(
             server,
@@ -71,13 +71,16 @@ class Connection(web.RequestHandler):
         self.is_admin = is_admin
         # Whether the server ends the connection.
         self.ending = False
-        self._admission, self._settings = admission, settings
+        self._limit, self._settings = limit, settings
         self._address, self._admitted = "", False
         # The body of the last request, and the bytes that came behind it.
         self._arriving: StreamReader = EMPTY_PAYLOAD
         self._head_bytes = 0
-        # Whether this is a WebSocket, whether aiohttp reads no more of it, and whether its frames come too fast.
-        self._is_socket = self._is_full = self._rests = False
+        # Whether aiohttp reads no more now, and whether it is about to.
+        self._is_full = self._resumes = False
+        # The frames of a WebSocket, and whether they come too fast.
+        self._frames: FrameReader | None = None
+        self._rests = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         wire = cast(asyncio.Transport, transport)
@@ -92,7 +95,7 @@ class Connection(web.RequestHandler):
             options = wire.get_extra_info("socket")
             options.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
             options.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_ANSWER_BYTES)
-        self._admitted = self._admission.enter(self._address)
+        self._admitted = self._limit.enter(self._address)
         if not self._admitted:
             full = BadGateway("there are too many connections, retry later", retry_after=_RETRY_SECONDS)
             wire.write(refusal_bytes(full))
@@ -102,10 +105,10 @@ class Connection(web.RequestHandler):
         # A connection that ended before it was accepted, or came over a Unix socket, has no address. It counts too.
         if self._admitted:
             self._admitted = False
-            self._admission.leave(self._address)
+            self._limit.leave(self._address)
         self._first_request.cancel()
-        # It refers to this connection, and reference cycles make garbage collection longer.
-        self._arriving = EMPTY_PAYLOAD
+        # Both refer to this connection, and reference cycles make garbage collection longer.
+        self._arriving, self._frames = EMPTY_PAYLOAD, None
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
@@ -119,7 +122,7 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Parse. aiohttp bounds each line of a request's head, and we all of them together."""
-        if data and self._arriving.is_eof() and not self._is_socket:
+        if data and self._arriving.is_eof() and self._frames is None:
             if self._head_bytes > _LONGEST_HEAD:
                 self.force_close()
             self._head_bytes += len(data)
@@ -127,17 +130,26 @@ class Connection(web.RequestHandler):
 
     def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
         """aiohttp reads messages of a WebSocket from now on."""
-        self._is_socket = True
-        frames = FrameReader(parser, self._rest)
-        super().set_parser(cast(WebSocketReader, frames), data_received_cb)
+        self._frames = FrameReader(parser, self._rest)
+        super().set_parser(cast(WebSocketReader, self._frames), data_received_cb)
 
     def pause_reading(self) -> None:
         self._is_full = True
         super().pause_reading()
 
     def resume_reading(self, resume_parser: bool = True) -> None:
-        self._is_full = False
-        super().resume_reading(resume_parser)
+        """Resume in another iteration of the event loop: a reader that discards a body would else never yield.
+
+        aiohttp calls this for each piece that is read, until there is more.
+        """
+        if not self._resumes:
+            self._resumes = True
+            self._event_loop.call_soon(self._resume, resume_parser)
+
+    def _resume(self, resume_parser: bool) -> None:
+        self._is_full = self._resumes = False
+        if self.transport is not None:
+            super().resume_reading(resume_parser)
         if self._rests and self.transport is not None:
             self.transport.pause_reading()
 
@@ -150,7 +162,12 @@ class Connection(web.RequestHandler):
 
     def _end_rest(self) -> None:
         self._rests = False
-        if self.transport is not None and not self._is_full:
+        if self.transport is None or self._frames is None:
+            return
+        ended, _ = self._frames.go_on()
+        if ended:
+            self.close()
+        if not self._rests and not self._is_full:
             self.transport.resume_reading()
 
     def handle_error(

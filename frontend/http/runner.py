@@ -8,8 +8,8 @@ from aiohttp import StreamReader, web
 from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
-from frontend.http.admission import Admission
 from frontend.http.connection import Connection
+from frontend.http.connection_limit import ConnectionLimit
 from frontend.http.state import SERVER_STATE, ServerState
 
 # Most connections to the admin port, for probes and metrics, independent of the API port.
@@ -26,15 +26,15 @@ async def _not_ready(_: web.BaseRequest) -> web.StreamResponse:
 class _Server(web.Server):
     """Creates the connections of a port. The application's handler follows once the application has started."""
 
-    def __init__(self, admission: Admission, settings: Settings, *, is_admin: bool = False) -> None:
+    def __init__(self, limit: ConnectionLimit, settings: Settings, *, is_admin: bool = False) -> None:
         # A disconnect must not keep a model busy.
         super().__init__(_not_ready, handler_cancellation=True)
-        self._admission, self._settings, self._is_admin = admission, settings, is_admin
+        self._limit, self._settings, self._is_admin = limit, settings, is_admin
         # Requests that have no answer yet.
         self.requests = 0
 
     def __call__(self) -> Connection:
-        return Connection(self, self._admission, self._settings, is_admin=self._is_admin)
+        return Connection(self, self._limit, self._settings, is_admin=self._is_admin)
 
     def serve(self, plain: web.Server) -> None:
         """Hand requests to an application's server."""
@@ -67,9 +67,9 @@ class Runner(web.ServerRunner):
         self.app, self.state, self._settings = app, ServerState(), settings
         self._application, self._hurried = web.AppRunner(app), asyncio.Event()
         self._api = _Server(
-            Admission(settings.connections, settings.connections_per_address, settings.proxies), settings
+            ConnectionLimit(settings.connections, settings.connections_per_address, settings.proxies), settings
         )
-        self._admin = _Server(Admission(_ADMIN_CONNECTIONS), settings, is_admin=True)
+        self._admin = _Server(ConnectionLimit(_ADMIN_CONNECTIONS), settings, is_admin=True)
         super().__init__(self._api, shutdown_timeout=_CUT_SECONDS)
         self.admin = web.ServerRunner(self._admin, shutdown_timeout=_CUT_SECONDS)
         app[SERVER_STATE] = self.state

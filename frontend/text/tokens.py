@@ -4,9 +4,11 @@
 lengths.
 """
 
+import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +22,8 @@ from frontend.errors import TooLarge
 # until there are enough tokens.
 _PART = 32_768
 _AT_ONCE = 8 * _PART
+# Characters from which texts are worth the threads of ``tokenizers``. To wake them takes longer than a short text.
+_THREADS_FROM = 4_000
 # Tokens at the end of a part that could change if the text continued.
 _SLACK = 64
 # Tokens of a text for which attention takes as long as everything else.
@@ -42,15 +46,29 @@ class _Frame:
         return len(self.before) + len(self.between) + len(self.after)
 
 
+# By the digests of their files.
+_known: dict[bytes, Tokenizer] = {}
+
+
+def _read(path: Path) -> Tokenizer:
+    """A file's tokenizer. Files that are equal share one, which takes a second to read and 280 MB."""
+    content = path.read_bytes()
+    digest = hashlib.sha256(content).digest()
+    if digest not in _known:
+        tokenizer = Tokenizer.from_buffer(content)
+        tokenizer.no_truncation()
+        tokenizer.no_padding()
+        _known[digest] = tokenizer
+    return _known[digest]
+
+
 class TextTokenizer:
     """The tokenizer of an exported text model, from ``tokenizer.json`` and ``quartet.json`` in ``folder``."""
 
     def __init__(self, folder: Path) -> None:
         settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
         self.max_tokens = int(settings["max_tokens"])
-        self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
-        self._tokenizer.no_truncation()
-        self._tokenizer.no_padding()
+        self._tokenizer = _read(folder / "tokenizer.json")
         self._text_frame, self._pair_frame = self._frame("a"), self._frame("a", "b")
 
     def _frame(self, *words: str) -> _Frame:
@@ -70,11 +88,16 @@ class TextTokenizer:
             parts = {index: part for index, rest in unread.items() if (part := next(rest, None)) is not None}
             # Many short ones together, or few long ones.
             for group in _filled(parts.items(), lambda part: len(part[1]), _AT_ONCE):
-                encoded = self._tokenizer.encode_batch_fast([part for _, part in group], add_special_tokens=False)
-                for (index, _), item in zip(group, encoded, strict=True):
-                    ids[index] += item.ids
+                for (index, _), more in zip(group, self._ids([part for _, part in group]), strict=True):
+                    ids[index] += more
             unread = {index: unread[index] for index in parts if len(ids[index]) < limit + _SLACK}
         return ids
+
+    def _ids(self, parts: list[str]) -> list[list[int]]:
+        size = len(parts) if sum(map(len, parts)) >= _THREADS_FROM else 1
+        batches = (parts[start : start + size] for start in range(0, len(parts), size))
+        encode = partial(self._tokenizer.encode_batch_fast, add_special_tokens=False)
+        return [encoded.ids for batch in batches for encoded in encode(batch)]
 
     def texts(self, texts: list[str], *, truncate: bool = True) -> list[Ids]:
         """Token ids of each text with its special tokens, at most ``max_tokens`` of them.

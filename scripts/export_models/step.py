@@ -118,6 +118,8 @@ def _stamped(options: argparse.Namespace, model: str, exported: Exported) -> Sta
 def main(arguments: Sequence[str]) -> int:
     screen, done, total, model, *given = arguments
     options = parse(given)
+    # TorchScript makes an If of some functions of DeBERTa, which OpenVINO does not run. torch reads this at its import.
+    os.environ["PYTORCH_JIT"] = "0"
     # Warnings of libraries are not about the export, which has checks of its own.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)

@@ -21,8 +21,15 @@ from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
 from frontend.catalogue.models import EMBEDDINGS
-from scripts.export_models import text_checks, text_int8
-from scripts.export_models.checkpoints import PROMISES, SourceError, check_promise, read_json, usable_positions
+from scripts.export_models import text_checks, text_int8, text_optimum
+from scripts.export_models.checkpoints import (
+    PROMISES,
+    SourceError,
+    check_promise,
+    is_packed,
+    read_json,
+    usable_positions,
+)
 from scripts.export_models.onnx_graph import save
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8, Precision, by_speed, text_precisions
@@ -56,6 +63,9 @@ _THREADS = 1
 def precisions(wanted: str, source: Path, memory: Path, progress: Progress = SILENT) -> tuple[list[Precision], str]:
     """The precisions to try, in order, and what was measured for ``auto``, which the file ``memory`` keeps."""
     possible = text_precisions(wanted)
+    if not is_packed(source):
+        # optimum's graph is in floating point. Triton computes it in bfloat16 too, where that is fast.
+        return [each for each in possible if each in ("bf16", "fp32")] or ["fp32"], ""
     if wanted != "auto" or len(possible) == 1:
         return possible, ""
     progress.step("measuring precisions", 0, 1)
@@ -123,7 +133,8 @@ def _texts(config: Any) -> Ids:
 class TextModel:
     """The ``original`` of a text model, and what makes vectors or scores of its hidden states.
 
-    ``score`` is for an encoder that scores pairs without a head. The ids of texts are for ``calibration``, for
+    ``score`` is for an encoder that scores pairs without a head. The graph is written here if it ``is_packed``, else by
+    optimum. ``separator`` is the token that ends a text of a pair. The ids of texts are for ``calibration``, for
     comparisons at every length, and ``held_out`` of the calibration.
     """
 
@@ -134,6 +145,8 @@ class TextModel:
     calibration: Ids
     of_every_length: Ids
     held_out: Ids
+    is_packed: bool = True
+    separator: int = -1
 
     @property
     def width(self) -> int:
@@ -145,6 +158,11 @@ class TextModel:
             return embedder(model, precision, self.pooling, self.width)
         return cosine_reranker(model, precision, self.pooling, self.score) if self.score else reranker(model, precision)
 
+    def padded_graph(self) -> onnx.ModelProto:
+        if self.width:
+            return text_optimum.embedder(self.original, self.pooling)
+        return text_optimum.scorer(self.original, self.separator)
+
     def answer(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
         """The original's answer to the token ids of a text: a vector or a score."""
         if self.width:
@@ -152,7 +170,7 @@ class TextModel:
             return np.pad(vector, (0, self.width - len(vector)))
         if self.score is None:
             with torch.inference_mode():
-                logits = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).logits
+                logits = self.original(**self._inputs(ids)).logits
             return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
         end = ids.tolist().index(self.score.separator) + 1
         second = np.append(np.int32(self.score.start), ids[end + 1 :])
@@ -164,6 +182,14 @@ class TextModel:
         pooled = hidden[0] if self.pooling == "cls" else hidden.mean(0)
         vector: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=0).numpy()
         return vector
+
+    def _inputs(self, ids: NDArray[np.int32]) -> dict[str, Any]:
+        """The original's inputs for a pair: where tokens have types, those of the second text have another."""
+        tokens = torch.from_numpy(ids.astype(np.int64))[None]
+        if getattr(self.original.config, "type_vocab_size", 0) < 2:
+            return {"input_ids": tokens}
+        is_separator = (tokens == self.separator).long()
+        return {"input_ids": tokens, "token_type_ids": (is_separator.cumsum(1) > is_separator).long()}
 
 
 def load(name: str, source: Path) -> TextModel:
@@ -186,6 +212,8 @@ def load(name: str, source: Path) -> TextModel:
         tokenised(text_int8.texts(), pairs=has_head),
         text_checks.of_every_length(tokenizer, positions, pair=not embeds),
         tokenised(text_int8.held_out(), pairs=not embeds),
+        is_packed(source),
+        tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id,
     )
 
 
@@ -221,12 +249,20 @@ def _pair_score(source: Path, tokenizer: Any) -> PairScore:
 
 def export(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
     """Write the graph, tokenizer and settings of a model into ``target``, and compare it with its original."""
+    if not model.is_packed:
+        write(model.padded_graph(), precision, target, max_tokens=PROMISES[model.name].max_tokens)
+        return _checks(model, source, target, precision, progress)
     int8 = precision == "int8"
     inputs = text_int8.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
     weights = trained(model.original, inputs, progress)
     # A name for the graph would keep its weights in memory.
     write(model.graph(weights, precision), precision, target, max_tokens=PROMISES[model.name].max_tokens)
     inputs.clear()
+    return _checks(model, source, target, precision, progress)
+
+
+def _checks(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
+    """The checks of what was written, beside which the tokenizer comes."""
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
     texts = model.of_every_length if precision == "fp32" else model.held_out
     wanted = np.stack([model.answer(ids) for ids in progress.over(texts, "computing the original's answers")])
@@ -237,7 +273,7 @@ def export(model: TextModel, source: Path, target: Path, precision: Precision, p
     alone = text_checks.batch_invariant(model.name, run, model.of_every_length)
     if precision == "fp32":
         return [alone, text_checks.exact(model.name, run, texts, wanted)]
-    limits = text_checks.INT8 if int8 else text_checks.BF16
+    limits = text_checks.INT8 if precision == "int8" else text_checks.BF16
     return [alone, *text_checks.close(model.name, limits, run, texts, wanted)]
 
 

@@ -103,7 +103,7 @@ async def test_what_is_dictated_is_written_as_it_is_said(page: Page) -> None:
     dictated = await press(page, "Transcribe", "Dictate")
     await expect(dictated.get_by_role("log")).to_contain_text("hello there")
     await dictated.get_by_role("button", name="Stop", exact=True).click()
-    await expect(page.locator("#recording")).to_contain_text("of speech: ")
+    await expect(page.locator("#recording")).to_contain_text("s of speech were transcribed.")
     await expect(dictated.get_by_role("alert")).to_have_count(0)
 
 

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientError
 
-from frontend.app_keys import RECORDER
+from frontend.app_keys import CHARGES
+from frontend.billing.charges import Spool
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, Books, charges, find_disk_full, speak
 from tests.conftest import Client
 from tests.eventually import until
@@ -24,10 +24,8 @@ from tests.raw import connection, head, post
 
 
 async def test_a_caller_that_disconnects_before_the_answer_is_not_charged(
-    client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+    client: Client, settings: Settings, triton: FakeTriton
 ) -> None:
-    # This one is quick: it is not to be taken for a caller who only writes no more.
-    monkeypatch.setattr(connections, "_HALF_CLOSE_SECONDS", 0.0)
     answering = asyncio.Event()
     triton.spoil = lambda arrays: answering.set() or arrays  # type: ignore[func-returns-value]
     with socket.create_connection(("127.0.0.1", client.port or 0)) as caller:
@@ -73,7 +71,7 @@ async def test_an_answer_that_cannot_be_charged_breaks_off(
         patched.setattr(Spool, "add", find_disk_full)
         with pytest.raises(ClientError):
             await speak(client, key=ORG_KEY)
-    await client.app[RECORDER]._check()
+    await client.app[CHARGES]._check()
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 

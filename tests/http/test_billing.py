@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from frontend.app_keys import RECORDER
+from frontend.app_keys import CHARGES
+from frontend.billing.charges import Spool
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, TEXT, Books, charges, find_disk_full, speak
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
@@ -109,7 +109,7 @@ async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings:
 async def test_without_room_for_its_charge_a_request_is_refused_before_the_work(
     client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    recorder = client.app[RECORDER]
+    written = client.app[CHARGES]
 
     async def statuses() -> list[int]:
         path, body = _REQUESTS[model]
@@ -117,9 +117,9 @@ async def test_without_room_for_its_charge_a_request_is_refused_before_the_work(
 
     with monkeypatch.context() as patched:
         patched.setattr(Spool, "check", find_disk_full)
-        await recorder._check()
+        await written._check()
         assert (await statuses(), triton.calls) == ([502, 503], [])
-    await recorder._check()
+    await written._check()
     assert (await statuses(), len(triton.calls)) == ([200, 200], 1)
     assert len(await charges(client, settings)) == 1
 

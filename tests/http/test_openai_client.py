@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import openai
 import pytest
-from limits.aio.storage import memory
 
+from frontend.access import storages
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
 from tests.charges import ORG_KEY, Books, other_key
@@ -84,7 +84,7 @@ async def test_a_429_is_retried_after_the_time_of_the_header(
     key = await other_key(settings, limits={"embeddings": 1})
     # A second before the minute turns, so that the test need not wait longer.
     begun = time.monotonic()
-    monkeypatch.setattr(memory, "time", SimpleNamespace(time=lambda: 59.2 + time.monotonic() - begun))
+    monkeypatch.setattr(storages, "time", SimpleNamespace(time=lambda: 59.2 + time.monotonic() - begun))
     limited = caller.with_options(api_key=key)
     for _ in range(2):
         await limited.embeddings.create(model="embed-m3", input="a")

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 _MARK = re.compile(r"[.,;:?!…。，？！、।،؛؟۔]+$")
-# Words that the search for the place of a continuation compares, and the seconds by which that place may be off.
+# Words that the search for the start of a continuation compares, and the seconds by which that start may be off.
 _COMPARED = 6
 _SHIFT_SECONDS = 2.0
 # Seconds in which a pause is searched where a pass may begin.
@@ -74,21 +74,21 @@ class Agreement:
 
     def before(self, latest: float) -> list[TimedWord]:
         """The sent words up to the longest pause that begins in the seconds before ``latest``, if there is any."""
-        places = [
+        ends = [
             (following.start - word.end, count)
             for count, (word, following) in enumerate(pairwise(self._sent), 1)
             if latest - _SEARCHED_SECONDS <= word.end <= latest
         ]
-        return self._sent[: max(places)[1]] if places else []
+        return self._sent[: max(ends)[1]] if ends else []
 
     def add(self, words: Sequence[TimedWord], *, complete: bool = False) -> str:
         """Take a pass over the recording so far, and return the text to send: all if the words are ``complete``."""
-        place = following(self._sent, words, self.end)
-        rest = words[place:]
+        index = following(self._sent, words, self.end)
+        rest = words[index:]
         pairs = zip(rest, rest if complete else self._open, strict=False)
         agreed = sum(1 for _ in takewhile(lambda pair: pair[0].letters == pair[1].letters, pairs))
         self._open = rest[agreed:]
-        return self._send(words, place, place + agreed, more=True)
+        return self._send(words, index, index + agreed, more=True)
 
     def finish(self, words: Sequence[TimedWord]) -> str:
         """Take the last pass, over the whole recording, and return the text that was not sent yet."""
@@ -118,7 +118,7 @@ def following(said: Sequence[TimedWord], words: Sequence[TimedWord], at: float) 
         return 0
     tail = [word.letters for word in said[-_COMPARED:]]
     letters = [word.letters for word in words]
-    best, place = -math.inf, -1
+    best, index = -math.inf, -1
     for end, second in enumerate([*(word.start for word in words), words[-1].end]):
         if abs(second - at) > _SHIFT_SECONDS:
             continue
@@ -127,8 +127,8 @@ def following(said: Sequence[TimedWord], words: Sequence[TimedWord], at: float) 
         # The last word counts more: it is where the continuation begins.
         score = 2 * equal + (before[-1:] == tail[-1:]) - abs(second - at)
         if score > best:
-            best, place = score, end
-    return place if place >= 0 else sum(word.start < at for word in words)
+            best, index = score, end
+    return index if index >= 0 else sum(word.start < at for word in words)
 
 
 def is_rushed(words: Sequence[TimedWord]) -> bool:
@@ -140,9 +140,9 @@ def repeats_itself(words: Sequence[TimedWord]) -> bool:
     """Whether words are said twice in a row: short audio, or the text before it, can lead the model into a loop."""
     letters = [word.letters for word in words]
     return any(
-        letters[place : place + count] == letters[place + count : place + 2 * count]
+        letters[index : index + count] == letters[index + count : index + 2 * count]
         for count in _REPEATED
-        for place in range(len(letters) - 2 * count + 1)
+        for index in range(len(letters) - 2 * count + 1)
     )
 
 

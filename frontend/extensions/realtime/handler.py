@@ -5,28 +5,26 @@ from collections.abc import Sequence
 from aiohttp import WSCloseCode, hdrs, web
 
 from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
-from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.errors import BadGateway, InvalidRequest
 from frontend.extensions.realtime.pipeline import PATH, LivePipeline
+from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
 from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
-from frontend.http import fields
 from frontend.http.connection import ON_REVOKED
 from frontend.http.state import SERVER_STATE
 from frontend.observe.logs import log
 
 PIPELINE = web.AppKey("live", LivePipeline)
-QUERY = ("intent", "model")
-_INTENT = "transcription"
+QUERY = tuple(each.name for each in PARAMETERS)
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
     settings, live = request.app[SETTINGS], request.app[PIPELINE]
-    config = SessionConfig(fields.model(request.query, settings.served.model_names(TRANSCRIPTIONS)))
-    fields.choice(request.query, "intent", (_INTENT,), _INTENT)
+    given = {each.name: each.read(request.query, settings.served) for each in PARAMETERS}
+    config = SessionConfig(given["model"])
     protocols = offered(request.headers)
     # aiohttp would log the protocols of a client that offers none of ours, and a key may be one.
     if protocols and REALTIME not in protocols:
@@ -38,7 +36,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     state = request.app[SERVER_STATE]
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
-    async with live.admitted(request[CALLER]) as place:
+    async with live.admitted(request[CALLER]) as counted:
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
@@ -46,7 +44,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
         state.leaving.add(session.leave)
         request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
-            await session.run(place.close)
+            await session.run(counted.close)
         except ConnectionError:
             # The client has gone.
             pass

@@ -8,12 +8,15 @@ from typing import Any
 
 import orjson
 
-from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
 from frontend.extensions.realtime.turns import FORMATS
-from frontend.http import fields
-from frontend.operations.transcription.protocol import LONGEST_PROMPT, parse_language
+from frontend.parameters.kinds import Choice, Text
+from frontend.parameters.table import check_name
+from frontend.parameters.transcription import LANGUAGE, LONGEST_PROMPT, MODEL
 
+# The parameters of the path.
+QUERY = (Choice("intent", names=("transcription",), default="transcription"), MODEL)
 # The least and the most of each number of a detection.
 _BOUNDS = {"threshold": (0, 1), "prefix_padding_ms": (0, 2_000), "silence_duration_ms": (64, 10_000)}
 _LONGEST_ID = 512  # characters
@@ -143,7 +146,7 @@ def _object(values: Mapping[str, Any], name: str, place: str) -> Mapping[str, An
 
 def _refuse_unknown(values: Mapping[str, Any], place: str, *known: Collection[str]) -> None:
     for name in values:
-        fields.check_name(name)
+        check_name(name)
         if not any(name in names for names in known):
             raise InvalidRequest(f"unknown parameter: {place}.{name}", param=f"{place}.{name}")
 
@@ -190,11 +193,11 @@ def _format(value: Mapping[str, Any], place: str) -> tuple[str, int]:
 def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig, served: Served) -> SessionConfig:
     _refuse_unknown(values, place, ("model", "language", "prompt"), _TRANSCRIPTION)
     if values.get("model") is not None:
-        config = replace(config, model=fields.model(values, served.model_names(TRANSCRIPTIONS)))
+        config = replace(config, model=MODEL.read(values, served))
     if "language" in values:
-        config = replace(config, language=parse_language(fields.text(values, "language")))
+        config = replace(config, language=LANGUAGE.read(values, served) or "")
     if "prompt" in values:
-        prompt = fields.text(values, "prompt") or ""
+        prompt = Text("prompt").read(values, served) or ""
         if len(prompt) > LONGEST_PROMPT:
             raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param=f"{place}.prompt")
         config = replace(config, prompt=prompt)

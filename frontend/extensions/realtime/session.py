@@ -237,9 +237,9 @@ class Session:
         item = Item(events.new_id("item"), self._last_item, self._config, start)
         self._last_item, self._transcriber.open = item.id, item
         size = FRAME * SAMPLE_BYTES
-        for number, place in enumerate(range(0, len(audio), size)):
+        for number, start in enumerate(range(0, len(audio), size)):
             probability = probabilities[number] if number < len(probabilities) else 0.0
-            item.add(audio[place : place + size], probability, self._threshold)
+            item.add(audio[start : start + size], probability, self._threshold)
 
     def _cut(self, item: Item) -> list[events.Fields]:
         """Commit most of an item that is as long as the model's window, and go on in a new one."""

@@ -82,10 +82,10 @@ class StreamDetector:
     def _gains(self, frames: Samples) -> NDArray[np.float32]:
         """The gain for each frame, by the running peak."""
         gains = np.empty(len(frames), np.float32)
-        for place, peak in enumerate(peaks(frames).tolist()):
+        for index, peak in enumerate(peaks(frames).tolist()):
             self._latest = [*self._latest[1:], peak]
             self._level = max(self._level * _FALL, min(self._latest))
-            gains[place] = gain_at(self._level)
+            gains[index] = gain_at(self._level)
         return gains
 
 

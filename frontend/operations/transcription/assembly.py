@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from frontend.audio.prepare import Prepared, SpokenWindow
-from frontend.operations.transcription.languages import iso_code
-from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
+from frontend.catalogue.languages import iso_code
+from frontend.operations.transcription.answers import Segment, Word
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.text.reading.abbreviations import is_abbreviation
 from frontend.tritons.triton import Arrays
 

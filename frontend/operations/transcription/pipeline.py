@@ -14,6 +14,8 @@ from frontend.audio.detector import FRAME, gain_at, loudness
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
+from frontend.billing.bill import Bill, Reserves
+from frontend.catalogue.languages import token_code
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.settings import Settings
@@ -24,14 +26,13 @@ from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.abilities import TRANSLATE, Abilities
+from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.assembly import WORDS, assemble
-from frontend.operations.transcription.languages import token_code
-from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
-from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
@@ -61,22 +62,22 @@ class TranscriptionPipeline:
 
     async def run(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[Transcription, Bill | None]:
-        """The transcript and its bill. A file without words is free, and without speech never reaches Triton."""
+    ) -> Transcription:
+        """The transcript. A file without words is free, and without speech never reaches Triton."""
         with self.unbilled.work(context.key) as timer:
             decoded = await self.decode(request, context, memory, timer)
             if not decoded.prepared.windows:
                 words: list[Word] | None = [] if request.words else None
-                return Transcription("", request.language_of_text, decoded.prepared.duration, (), words), None
+                return Transcription("", request.language_of_text, decoded.prepared.duration, (), words)
             async with reserve(request.model, decoded.milliseconds) as bill:
                 answers = await gather_or_cancel(self.calls(decoded, context), lambda: self.at_once(decoded.model))
                 # Hours of words would block the event loop.
                 transcription = await self._threads.run(context, assemble, decoded.prepared, answers, request)
                 if not transcription.text:
                     self.waive(bill, decoded, timer)
-                    return transcription, None
+                    return transcription
             timer.paid()
-            return transcription, bill
+            return transcription
 
     def translate_with(self, models: Collection[str]) -> None:
         """Let these Triton models translate. All their requests have the input then: Triton joins only such ones."""

@@ -9,8 +9,8 @@ import aiohttp
 import pytest
 
 from frontend.app_keys import MEMORY_BUDGET
+from frontend.billing.wallets import Wallets
 from frontend.config.settings import Settings
-from frontend.usage.wallets import Wallets
 from tests.charges import ORG_KEY, Books, charges
 from tests.conftest import KEY, Client, bearer
 from tests.raw import connection, post

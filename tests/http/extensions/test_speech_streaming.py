@@ -19,7 +19,6 @@ from frontend.catalogue.voices import AUDIO_FORMATS, MORE_AUDIO_FORMATS
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
-from frontend.http import connection as connections
 from tests.charges import ORG_KEY, Books, charges
 from tests.conftest import KEY, Client, bearer
 from tests.eventually import until
@@ -231,7 +230,6 @@ async def test_a_caller_who_leaves_before_the_first_sound_pays_nothing(
     async with connection(client.port) as (_, writer):
         writer.write(_STREAMED)
         await until(lambda: triton.calls)
-        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
     await until(lambda: not server.connections)
     assert await charges(client, settings) == []
 

@@ -41,6 +41,14 @@ def test_the_guide_lists_every_parameter_and_no_other(path: str) -> None:
     assert sorted(listed) == sorted(content["schema"]["properties"])
 
 
+def test_the_guide_has_the_bounds_and_defaults_of_parameters_and_those_of_extensions_that_are_on() -> None:
+    off, on = (guide(Settings(extensions=names)) for names in ("", "transcript_streaming,client_parameters"))
+    for line in ("| `temperature` | `0` | 0 to 1. |", "| `prompt` | none | Text", "| `file` | required | WAV"):
+        assert (line in off, line in on) == (True, True)
+    for line in ("| `stream` | `false` | Send the text in parts", "| `top_k` | none | As top_n. |"):
+        assert (line in off, line in on) == (False, True)
+
+
 def test_the_guide_describes_the_extensions_of_speech_that_are_on() -> None:
     off, on = (guide(Settings(extensions=names)) for names in ("", "speech_streaming,speech_formats"))
     for line in ("### Speech while it is spoken", "### More formats", "`flac` or `pcm`; `wav` is the default"):

@@ -31,10 +31,13 @@ def _reader() -> tuple[FrameReader, WebSocketDataQueue, list[float]]:
 @pytest.mark.parametrize("piece", [1, 2, 3, 7, 1000, 10**6])
 @pytest.mark.parametrize("size", [0, 1, 125, 126, 127, 65_535, 65_536])
 async def test_frames_are_read_in_any_pieces(size: int, piece: int) -> None:
-    reader, queue, _ = _reader()
+    reader, queue, rests = _reader()
     data = _frame(0x81, size) * 3 + _frame(0x89, 3) + _frame(0x81, 5, masked=False)
     for place in range(0, len(data), piece):
         reader.feed_data(data[place : place + piece])
+        while rests and not queue.exception():
+            rests.clear()
+            reader.go_on()
     found = queue.exception()
     assert isinstance(found, WebSocketError)
     assert found.code == 1002
@@ -65,3 +68,17 @@ async def test_large_frames_are_never_too_early() -> None:
         reader.feed_data(_frame(0x82, 1024))
         assert (await queue.read()).type is WSMsgType.BINARY
     assert rests == []
+
+
+async def test_many_frames_at_once_are_read_in_turns_and_those_behind_wait() -> None:
+    reader, queue, rests = _reader()
+    reader.feed_data(_frame(0x81, 0) * (4 * frames._PIECE_BYTES // 6))
+    reader.feed_data(_frame(0x81, 1))
+    turns, longest = 1, len(queue._buffer)
+    while reader._unread:
+        before = len(queue._buffer)
+        reader.go_on()
+        turns, longest = turns + 1, max(longest, len(queue._buffer) - before)
+    assert (turns, len(queue._buffer)) == (5, 4 * frames._PIECE_BYTES // 6 + 1)
+    assert len(rests) == turns
+    assert longest <= frames._PIECE_BYTES // 6 + 1

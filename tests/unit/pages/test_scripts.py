@@ -12,7 +12,7 @@ _NODE = Path(sys.prefix) / "clients" / "bin" / "node"
 
 @pytest.mark.parametrize("name", sorted(path.name for path in _SCRIPTS.glob("*.test.mjs")))
 def test_functions_of_the_pages(name: str) -> None:
-    command = [_NODE, "--import", "./served.mjs", "--test", "--test-reporter=tap", name]
+    command = [str(_NODE), "--import", "./served.mjs", "--test", "--test-reporter=tap", name]
     done = subprocess.run(command, cwd=_SCRIPTS, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     # A file without tests would pass too.

@@ -7,15 +7,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageQueries
+from frontend.billing.charges import Spool
+from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS
-from frontend.usage.ledger import IdempotencyWindow, Ledger
-from frontend.usage.spool import Spool, UsageEvent
-from tests.fakes import add_org
-
-Makes = Callable[..., UsageEvent]
 
 
 @pytest.fixture
@@ -23,7 +21,7 @@ async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
     opened = open_engine(empty_database)
     await migrate(opened)
     for org in ("acme", "zenith"):
-        await add_org(opened, org)
+        await Registry(opened).create_org(org, None)
     yield opened
     await opened.dispose()
 
@@ -35,14 +33,14 @@ async def queries(engine: AsyncEngine) -> UsageQueries:
 
 def event(
     name: str, amount: int = 5, reservation: str = "", *, org: str | None = "acme", prepaid: bool = True, at: int = 0
-) -> UsageEvent:
+) -> Charge:
     """One answer of the speech endpoint that cost ``amount``."""
-    return UsageEvent(
+    return Charge(
         name, name, "key", org, "speech", "tts-1", 1, "million_characters", 5, amount, prepaid, at, reservation
     )
 
 
-async def write(engine: AsyncEngine, *events: UsageEvent) -> None:
+async def write(engine: AsyncEngine, *events: Charge) -> None:
     """Write charges to the ledger, as a new frontend."""
     await Ledger(engine, uuid.uuid4().hex, IdempotencyWindow()).write(list(enumerate(events, 1)))
 
@@ -74,7 +72,7 @@ class FullDisk:
         self._database, self._patch = spool._database, pytest.MonkeyPatch()
 
     def __enter__(self) -> None:
-        self._patch.setattr("frontend.usage.spool._LEAST_ROOM", 1 << 60)
+        self._patch.setattr("frontend.billing.charges._LEAST_ROOM", 1 << 60)
         (pages,) = self._database.execute("PRAGMA page_count").fetchone()
         self._database.execute(f"PRAGMA max_page_count={pages}")
 

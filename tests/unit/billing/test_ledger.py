@@ -8,11 +8,10 @@ from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.usage.queries import UsageQueries
+from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger, Placed
+from frontend.billing.wallets import Wallets
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
-from frontend.usage.ledger import IdempotencyWindow, Ledger, Placed
-from frontend.usage.spool import UsageEvent
-from frontend.usage.wallets import Wallets
-from tests.unit.usage.conftest import event, reserved
+from tests.unit.billing.conftest import event, reserved
 
 _DAY = 86_400
 
@@ -41,7 +40,7 @@ def _ledger(engine: AsyncEngine, holder: str = "holder") -> Ledger:
     return Ledger(engine, holder, IdempotencyWindow(seconds=600, answers=3))
 
 
-def _placed(*events: UsageEvent, start: int = 1) -> list[Placed]:
+def _placed(*events: Charge, start: int = 1) -> list[Placed]:
     """Charges with places as a spool returns them."""
     return list(enumerate(events, start))
 

@@ -7,15 +7,15 @@ from pathlib import Path
 import orjson
 import pytest
 
-from frontend.usage.spool import Spool
+from frontend.billing.charges import Spool
 from tests.conftest import ROOT
-from tests.unit.usage.conftest import FullDisk, event
+from tests.unit.billing.conftest import FullDisk, event
 
 _DIES = """
 import os, sys
 from pathlib import Path
-from frontend.usage.spool import Spool
-from tests.unit.usage.conftest import event
+from frontend.billing.charges import Spool
+from tests.unit.billing.conftest import event
 spool = Spool(Path(sys.argv[1]))
 spool.add(event("one"))
 os.kill(os.getpid(), 9)
@@ -111,7 +111,7 @@ def test_a_charge_of_a_version_without_reservations_is_read(spool: Spool) -> Non
 def test_a_long_log_is_moved_into_the_file_and_truncated(
     tmp_path: Path, spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontend.usage.spool._LONG_LOG", 0)
+    monkeypatch.setattr("frontend.billing.charges._LONG_LOG", 0)
     for number in range(50):
         spool.add(event(str(number)))
     (log,) = tmp_path.glob("*.spool-wal")

@@ -1,4 +1,7 @@
 import asyncio
+import math
+import random
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -6,10 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
+from frontend.billing import outcomes as module
+from frontend.billing.outcomes import BOUNDS, Outcomes, class_of, percentile
 from frontend.database.engine import open_engine
-from frontend.usage import outcomes as module
-from frontend.usage.outcomes import Outcomes
-from frontend.usage.times import percentile
 from tests.samples import Change
 
 _EVER = ("1970-01-01", "2999-12-31")
@@ -66,7 +68,7 @@ async def test_counts_wait_during_an_outage_in_bounded_memory(
 ) -> None:
     frontend, lost = Outcomes(engine), Change("quartet_outcomes_lost_total")
     with pytest.MonkeyPatch.context() as bounded:
-        bounded.setattr(module, "_MOST_GROUPS", 3)
+        bounded.setattr(module, "_MOST_ROWS", 3)
         broken()
         for number in range(5):
             for _ in range(2):
@@ -84,3 +86,45 @@ async def test_lost_counts_are_in_a_metric(engine: AsyncEngine, broken: Callable
     broken()
     await frontend.close()
     assert lost.by == 1
+
+
+_WIDTH = 2**0.25
+
+
+def _counts(times: list[float]) -> Counter[int]:
+    return Counter(map(class_of, times))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("share", [0.5, 0.95])
+def test_a_percentile_is_off_by_a_fifth_at_most(seed: int, share: float) -> None:
+    draw = random.Random(seed)
+    times = sorted(min(200.0, max(0.003, draw.lognormvariate(-1, 2))) for _ in range(draw.randint(1, 2_000)))
+    true = times[math.ceil(share * len(times)) - 1]
+    told = percentile(_counts(times), share)
+    assert told is not None
+    # To the nearest tenth of a millisecond.
+    assert true / _WIDTH - 1e-4 < told < true * _WIDTH + 1e-4
+
+
+def test_histograms_can_be_added() -> None:
+    some, others = [0.1] * 90, [20.0] * 10
+    both = _counts(some) + _counts(others)
+    assert (percentile(both, 0.5), percentile(both, 0.95)) == (
+        percentile(_counts(some), 0.5),
+        percentile(_counts(others), 0.5),
+    )
+
+
+@pytest.mark.parametrize("place", [0, 3, len(BOUNDS) - 1])
+def test_a_bound_belongs_to_the_class_below_it(place: int) -> None:
+    assert class_of(BOUNDS[place]) == place
+
+
+def test_nothing_has_no_percentile() -> None:
+    assert percentile(_counts([]), 0.5) is None
+
+
+@pytest.mark.parametrize(("seconds", "told"), [(0.0, BOUNDS[0]), (1e6, BOUNDS[-1])])
+def test_a_time_beyond_the_bounds_is_the_nearest_bound(seconds: float, told: float) -> None:
+    assert percentile(_counts([seconds]), 0.95) == round(told, 4)

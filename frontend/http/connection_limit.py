@@ -6,7 +6,7 @@ from frontend.config.networks import Networks, network_of
 from frontend.observe.metrics import CONNECTIONS, CONNECTIONS_REFUSED
 
 
-class Admission:
+class ConnectionLimit:
     """Counts the open connections of a port.
 
     It admits ``most`` in total and ``most_of_address`` per address (0 is unlimited). The addresses of an IPv6 network

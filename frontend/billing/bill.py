@@ -1,17 +1,24 @@
-"""The bill of a request: reserved before its work, charged when its answer begins, otherwise released."""
+"""The bill of a request: reserved before its work, charged with its answer, otherwise released."""
 
 import hashlib
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
+
+from aiohttp import web
 
 from frontend.access.caller import Caller
+from frontend.billing.charges import Charges
+from frontend.billing.ledger import Charge
 from frontend.catalogue.prices import Price
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
+from frontend.observe.logs import request_id
 from frontend.observe.record import current
-from frontend.usage.recorder import Recorder
-from frontend.usage.spool import UsageEvent
+
+# Digest of a body's content, by which a repeat of a request is known. Readers of bodies set it.
+CONTENT = web.RequestKey("content", bytes)
 
 
 class UnchargedError(RuntimeError):
@@ -26,8 +33,13 @@ class IdempotencyKey:
     path: str
     content: bytes
 
+    @classmethod
+    def of(cls, request: web.Request) -> "IdempotencyKey":
+        """The key of a request whose body has arrived."""
+        return cls(request_id.get(), request.path, request[CONTENT])
 
-def event_id(key_id: str, key: IdempotencyKey, model: str, quantity: int) -> str:
+
+def charge_id(key_id: str, key: IdempotencyKey, model: str, quantity: int) -> str:
     """The id of a charge, equal for repeats of a request with one API key.
 
     Body and work are part of it, because a caller may reuse a request id for other requests.
@@ -43,16 +55,14 @@ class Billing:
     ``idempotency_key`` is called after the body has arrived. ``context`` has the deadline for the database.
     """
 
-    recorder: Recorder
+    charges: Charges
     prices: Mapping[str, Price]
     caller: Caller
     context: RequestContext
     idempotency_key: Callable[[], IdempotencyKey]
-    # Whether an answer has begun. After that, nothing can be reserved.
-    answering: bool = False
-    # Whether the work found nothing that costs.
-    waived: bool = False
     _bill: "Bill | None" = None
+    # After an answer has begun, nothing can be reserved.
+    _answering: bool = False
 
     def __enter__(self) -> "Billing":
         return self
@@ -63,23 +73,28 @@ class Billing:
 
     def reserve(self, model: str, quantity: int) -> "Bill":
         """Make the bill; enter it before the work. Raises ``BadGateway`` if charges cannot be written."""
-        if self.answering or self._bill is not None:
+        if self._answering or self._bill is not None:
             raise UnchargedError
-        if not self.recorder.can_charge:
+        if not self.charges.can_add:
             raise BadGateway("usage cannot be recorded for the moment, retry with backoff")
         self._bill = Bill(self, model, self.prices[model], quantity)
         return self._bill
 
-    def answer_begins(self, status: int, *, is_charged: bool) -> None:
-        """Note that the first byte goes out. Raises ``UnchargedError`` unless it ``is_charged`` or may be free."""
-        self.answering = True
-        if not is_charged:
-            self.refuse_free(status)
+    def answer_with(self, status: int) -> "Bill | None":
+        """The bill to charge with an answer that begins now; None if it is free, as every error is.
 
-    def refuse_free(self, status: int) -> None:
-        """Raise ``UnchargedError`` if work was begun, not charged, and the answer is no error."""
-        if status < 400 and self._bill is not None and not (self._bill.charged or self.waived):
+        Raises ``UnchargedError`` if its work was given up.
+        """
+        self._answering, bill = True, self._bill
+        if bill is None or status >= HTTPStatus.BAD_REQUEST or bill.waived:
+            return None
+        if not bill.is_open and not bill.charged:
             raise UnchargedError
+        return bill
+
+
+# Set for each request with a known caller.
+BILLING = web.RequestKey("billing", Billing)
 
 
 class Bill:
@@ -97,13 +112,13 @@ class Bill:
         current().model, current().quantity = model, quantity
         # Micro-CHF, and the ids of the reservations.
         self._reserved, self._reservations = price.amount(quantity), list[str]()
-        self._open = False
-        self.charged = False
+        # Whether it can be charged, has been charged, and whether the work found nothing that costs.
+        self.is_open = self.charged = self.waived = False
 
     async def __aenter__(self) -> "Bill":
         """Reserve. Raises ``InsufficientQuota``, or ``BadGateway`` if the database does not answer in time."""
         await self._reserve(self._reserved, self._billing.context.deadline)
-        self._open = True
+        self.is_open = True
         return self
 
     async def __aexit__(self, kind: object, *error: object) -> None:
@@ -112,12 +127,12 @@ class Bill:
 
     async def _reserve(self, amount: int, deadline: float) -> None:
         if self._payer is not None:
-            self._reservations.append(await self._billing.recorder.wallets.reserve(self._payer, amount, deadline))
+            self._reservations.append(await self._billing.charges.wallets.reserve(self._payer, amount, deadline))
 
     async def extend(self, quantity: int, deadline: float) -> None:
         """Reserve for a larger quantity by ``deadline``, as work goes on. Raises as entering the bill does."""
         amount = self._price.amount(quantity)
-        if self._open and amount > self._reserved:
+        if self.is_open and amount > self._reserved:
             await self._reserve(amount - self._reserved, deadline)
             self._reserved = amount
             if self._payer is not None and self._has_ended():
@@ -125,23 +140,23 @@ class Bill:
                 self._release(self._reservations.pop())
 
     def _has_ended(self) -> bool:
-        return not self._open
+        return not self.is_open
 
     def _release(self, *reservations: str) -> None:
         for reservation in filter(None, reservations):
             assert self._payer is not None
-            self._billing.recorder.wallets.release(self._payer, reservation)
+            self._billing.charges.wallets.release(self._payer, reservation)
 
     def release(self) -> None:
         """Release the reservations, unless the bill was charged."""
-        if self._open:
+        if self.is_open:
             self._release(*self._reservations)
-        self._open = False
+        self.is_open = False
 
     def waive(self) -> None:
         """Release the reservation, and let the answer be free."""
         self.release()
-        self._billing.waived, current().quantity = True, 0
+        self.waived, current().quantity = True, 0
 
     def settle(self, quantity: int) -> None:
         """Set the quantity of the finished work, which may be more or less than the reserved one."""
@@ -149,12 +164,12 @@ class Bill:
 
     def charge(self) -> None:
         """Write the charge to disk at once. Does nothing if the bill is charged or released."""
-        if not self._open:
+        if not self.is_open:
             return
         billing, price = self._billing, self._price
         caller, key = billing.caller, billing.idempotency_key()
-        event = UsageEvent(
-            id=event_id(caller.id, key, self._model, self._quantity_at_reservation),
+        charge = Charge(
+            id=charge_id(caller.id, key, self._model, self._quantity_at_reservation),
             request_id=key.request_id,
             key_id=caller.id,
             org=caller.org,
@@ -168,8 +183,8 @@ class Bill:
             at=int(time.time()),
             reservation=",".join(filter(None, self._reservations)),
         )
-        billing.recorder.charge(event)
-        self._open, self.charged = False, True
+        billing.charges.add(charge)
+        self.is_open, self.charged = False, True
 
 
 # Makes a bill for a model and a quantity.

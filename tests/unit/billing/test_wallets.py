@@ -11,14 +11,14 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageQueries
+from frontend.billing import wallets as module
+from frontend.billing.wallets import Wallets, settle
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
-from frontend.usage import wallets as module
-from frontend.usage.wallets import Wallets, settle
 from tests.databases import PostgresServer
-from tests.unit.usage.conftest import event, reserved, write
+from tests.unit.billing.conftest import event, reserved, write
 
 
 def _soon(seconds: float = 5.0) -> float:
@@ -92,7 +92,7 @@ async def test_reserved_money_cannot_be_reserved_again(engine: AsyncEngine, wall
 async def test_reservations_are_released_in_batches(
     engine: AsyncEngine, wallets: Wallets, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("frontend.usage.wallets._RELEASED_AT_ONCE", 2)
+    monkeypatch.setattr("frontend.billing.wallets._RELEASED_AT_ONCE", 2)
     for reservation in [await wallets.reserve("acme", 10, _soon()) for _ in range(5)]:
         wallets.release("acme", reservation)
     await wallets.close()
