@@ -20,7 +20,6 @@ from scripts.export_models.checkpoints import SourceError, read_json
 _MAGIC, _VERSION = b"E5S1", 1
 # A block is 32 numbers: the low halves of 16 bytes and then the high ones, each less 8 and times the step.
 _BLOCK = np.dtype([("step", "<f2"), ("halves", "u1", 16)])
-_NUMBERS = 32
 _FLOAT32, _FOUR_BITS = 0, 1
 
 # All its vectors point about the same way: two texts that have nothing in common have a cosine of 0.82. Without their
