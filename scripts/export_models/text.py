@@ -64,8 +64,12 @@ def precisions(wanted: str, source: Path, memory: Path, progress: Progress = SIL
     """The precisions to try, in order, and what was measured for ``auto``, which the file ``memory`` keeps."""
     possible = text_precisions(wanted)
     if not is_packed(source):
+        if possible == ["fp16"]:
+            # On CUDA nothing cuts what Triton joins into blocks of similar lengths: a text of 8,192 tokens among 31
+            # short ones would take 32 times its memory, which is the GPU's, and all of them would fail.
+            raise SourceError(f"{source} has a graph that pads texts, which is for processors alone")
         # optimum's graph is in floating point. Triton computes it in bfloat16 too, where that is fast.
-        return [each for each in possible if each in ("bf16", "fp32")] or ["fp32"], ""
+        return [each for each in possible if each in ("bf16", "fp32")], ""
     if wanted != "auto" or len(possible) == 1:
         return possible, ""
     progress.step("measuring precisions", 0, 1)

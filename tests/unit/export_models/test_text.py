@@ -196,6 +196,8 @@ def test_optimum_exports_what_has_no_packed_graph(tmp_path: Path, kind: str) -> 
     own = {"vocab_size": words, "max_position_embeddings": 8192, "num_labels": 1, "pad_token_id": 1}
     _save(tmp_path / "checkpoint", AutoConfig.for_model(kind, **sizes, **own))
     assert text.precisions("int8", tmp_path / "checkpoint", tmp_path / "speeds.json") == (["bf16", "fp32"], "")
+    with pytest.raises(SourceError, match="a graph that pads texts, which is for processors alone"):
+        text.precisions("fp16", tmp_path / "checkpoint", tmp_path / "speeds.json")
     checks = _loaded("m3_reranker", tmp_path, "fp32")
     assert all(check.passed for check in checks)
     assert len(checks) == 2
