@@ -11,6 +11,9 @@ from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
 # Pause between measurements: enough of them for percentiles over minutes, and little work for an idle frontend.
 _MEASURED_SECONDS = 0.2
+# The longest that a cancelled caller waits for its work. A database that answers needs less, and a frozen one must not
+# hold callers beyond their own limits.
+_LEAVE_SECONDS = 0.2
 _Result = TypeVar("_Result")
 _Arguments = ParamSpec("_Arguments")
 
@@ -64,7 +67,7 @@ async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
 def uninterrupted(
     work: Callable[_Arguments, Coroutine[Any, Any, _Result]],
 ) -> Callable[_Arguments, Coroutine[Any, Any, _Result]]:
-    """Let a coroutine function run to its end. Who is cancelled meanwhile waits for that.
+    """Let a coroutine function run to its end. Who is cancelled meanwhile waits a moment for that, and leaves.
 
     For short work on the database: a statement that is cancelled may keep its connection, and with it the lock of the
     database, until garbage is collected.
@@ -78,7 +81,7 @@ def uninterrupted(
             return await asyncio.shield(task)
         except asyncio.CancelledError:
             if not task.done():
-                await asyncio.wait([task])
+                await asyncio.wait([task], timeout=_LEAVE_SECONDS)
             raise
 
     return run

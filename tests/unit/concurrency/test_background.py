@@ -124,3 +124,18 @@ async def test_uninterrupted_work_raises_its_error() -> None:
 
     with pytest.raises(ValueError, match="no"):
         await work()
+
+
+async def test_a_cancelled_caller_does_not_wait_for_work_that_takes_long() -> None:
+    done = asyncio.Event()
+
+    @uninterrupted
+    async def work() -> None:
+        await done.wait()
+
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await work()
+    assert asyncio.get_running_loop().time() - started < 2
+    done.set()
