@@ -41,6 +41,7 @@ from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
 from frontend.processes.offload import Offload, Threads, import_once
+from frontend.rings import reader
 from frontend.text.phonemes import load_phonemizer
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
@@ -149,7 +150,7 @@ async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
     dispatcher = Dispatcher(rules, bounds, app[_FRONTENDS], settings.floors, settings.request_seconds, settings.zone)
-    import_once(_PRELOADED)
+    import_once([*_PRELOADED, reader().split.__module__])
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
@@ -167,9 +168,9 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.MEMORY_BUDGET] = MemoryBudget(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
-    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
-
-    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
+    unbilled = app[keys.UNBILLED_WORK]
+    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, unbilled, reader())
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, unbilled, reader())
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
 

@@ -15,8 +15,9 @@ from multidict import CIMultiDictProxy
 from frontend.catalogue.endpoints import Paths
 from frontend.config.settings import Settings
 from frontend.http.schemas import OpenApiFragment
+from frontend.text.sentences import Reader
 
-_FOLDERS = ("extensions", "administration", "pages")
+_FOLDERS = ("reading", "extensions", "administration", "pages")
 
 
 def _always(settings: Settings) -> bool:
@@ -41,6 +42,7 @@ class Ring:
     # Starts the parts that the routes need, after those of the core.
     start: Callable[[web.Application, AsyncExitStack], Awaitable[None]] = _nothing
     describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment(settings.served)
+    reader: Reader | None = None
 
 
 def rings_of(settings: Settings) -> tuple[Ring, ...]:
@@ -51,6 +53,11 @@ def rings_of(settings: Settings) -> tuple[Ring, ...]:
 @cache
 def _installed() -> tuple[Ring, ...]:
     return tuple(ring for module in _found("rings") for ring in module.RINGS)
+
+
+def reader() -> Reader:
+    """How texts are read here."""
+    return next((ring.reader for ring in _installed() if ring.reader), Reader())
 
 
 def commands() -> list[ModuleType]:

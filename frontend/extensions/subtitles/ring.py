@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 from aiohttp import web
 
-from frontend.app_keys import CONTEXT, THREADS
+from frontend.app_keys import CONTEXT, THREADS, TRANSCRIPTION
 from frontend.catalogue.extensions import SUBTITLES as NAME
 from frontend.extensions.subtitles.rendering import FORMATS
 from frontend.operations.transcription.handler import OTHER_FORMS, Answer, transcript
@@ -18,7 +18,8 @@ async def _answer(request: web.Request, parsed: TranscriptionRequest) -> AsyncIt
     transcription = await transcript(request, parsed)
     kind, write = FORMATS[parsed.response_format]
     # Hours of words would block the event loop.
-    body = await request.app[THREADS].run(request[CONTEXT], write, transcription)
+    app = request.app
+    body = await app[THREADS].run(request[CONTEXT], write, transcription, app[TRANSCRIPTION].reader)
     yield {"Content-Type": kind}, body.encode()
 
 

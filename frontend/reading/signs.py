@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from frontend.text.reading.languages import NEAR, Language, language, last_words
+from frontend.reading.languages import NEAR, Language, language, last_words
 
 _NUMERO = re.compile(r"№\s?|(?<!\w)[nN][°º]\s?(?=\d)|(?<!\w)#(?=\d)")
 # A number, or a single letter as in algebra.

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from frontend.text.reading.languages import NEAR, Language, first_word, is_adjective, language, last_words
+from frontend.reading.languages import NEAR, Language, first_word, is_adjective, language, last_words
 
 # An amount has no more than four marks of thousands, of which 1'250 and 1 250 are the same everywhere.
 _AMOUNT = r"(?:\d{{1,3}}(?:[{mark}'’\u00a0\u202f\u2009 ]\d{{3}}){{1,4}}|\d+)(?:[.,]\d{{1,4}})?(?![.,]?\d)"

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from frontend.reading.aloud import split
 from frontend.text.phonemes import load_phonemizer
-from frontend.text.sentences import split
 
 LISTS = Path(__file__).parent / "lists"
 VOICES = {"en": "en-us", "de": "de", "fr": "fr", "it": "it"}

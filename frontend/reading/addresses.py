@@ -2,7 +2,7 @@
 
 import re
 
-from frontend.text.reading.languages import language
+from frontend.reading.languages import language
 
 _OPENING = "\"'(<«„“"
 _CLOSING = "\"')>»“”.,;:!?…"

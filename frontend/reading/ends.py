@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
+from frontend.reading.languages import NEAR, Language, first_word, language, last_words
 
 _END = re.compile(r"(?<=[.!?…])(?:\s?»|[\"'”“)\]])*(?:\s+|$)|(?<=[。！？])")
 _QUOTED = re.compile(r"[!?…](?:\s?»|[\"'”“)\]])+\s*$")

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
+from frontend.reading.languages import NEAR, Language, first_word, language, last_words
 
 _NUMBER = re.compile(r"[\d½¼¾⅓⅔]\.?[\s-]?$")
 _ONE = re.compile(r"(?<![\d.,])1[\s-]?$")

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from frontend.text.reading.languages import NEAR, first_word, is_adjective, language
+from frontend.reading.languages import NEAR, first_word, is_adjective, language
 
 # Letters that mean a unit only with a space before them: "5G" is a network, and "an iPhone 5s" a telephone.
 _SPACED = frozenset("sgGtAVWNJKCF")

@@ -2,7 +2,7 @@
 
 import re
 
-from frontend.text.reading.languages import Language, language
+from frontend.reading.languages import Language, language
 
 _WORD = re.compile(r"(?<![^\W_])[^\W\d_]{2,5}(?![^\W_])")
 # espeak-ng spells the L of "L'U E".

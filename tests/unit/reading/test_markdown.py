@@ -1,6 +1,6 @@
 import pytest
 
-from frontend.text.reading.markdown import plain
+from frontend.reading.markdown import plain
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,6 @@
 import pytest
 
-from frontend.text.reading.abbreviations import written_out
+from frontend.reading.abbreviations import written_out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 
-from frontend.text.reading.languages import language
+from frontend.reading.languages import language
 
 # A number that begins with + or 0 and has several groups, or two long ones; or an American one.
 _NUMBER = re.compile(

@@ -1,6 +1,6 @@
 import pytest
 
-from frontend.text.reading.ordinals import written_out
+from frontend.reading.ordinals import written_out
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import re
 
-from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
+from frontend.reading.languages import NEAR, Language, first_word, language, last_words
 
 _ROMAN = r"(?=[IVX])X{0,3}(?:IX|IV|V?I{0,3})"
 _VALUES = {"I": 1, "V": 5, "X": 10}

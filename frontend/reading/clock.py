@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable
 
-from frontend.text.reading.languages import NEAR, Language, language, last_words
+from frontend.reading.languages import NEAR, Language, language, last_words
 
 _ENGLISH = re.compile(
     r"(?<![\w.,:/])(\d{1,2})(?::([0-5]\d))?(?:\s?([ap])(?:m\b|\.\s?m\b\.?))?(?![\w:]|[.,]\d)", re.IGNORECASE

@@ -3,9 +3,9 @@
 import re
 from functools import cache
 
-from frontend.text.reading import units
-from frontend.text.reading.languages import NEAR, Language, first_word, language, last_words
-from frontend.text.reading.ordinals import english_ending
+from frontend.reading import units
+from frontend.reading.languages import NEAR, Language, first_word, language, last_words
+from frontend.reading.ordinals import english_ending
 
 _ISO = re.compile(r"(?<![\w.,/-])(\d{4})-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])(?![\w-])")
 # Days, months and years with dots or slashes. The last dot of 24.12. may end a sentence too.
