@@ -3,7 +3,7 @@
 import sqlalchemy as sa
 from alembic import op
 
-revision = "0007"
+revision = "0008"
 down_revision = None
 
 
@@ -92,15 +92,16 @@ def _create_usage() -> None:
         sa.Index("usage_days_org_day", "org", "day"),
         sa.Index("usage_days_key_id_day", "key_id", "day"),
     )
-    counts = ["answered", "mistaken", "refused", "failed", "hung_up", *(f"took_{place}" for place in range(36))]
     op.create_table(
-        "request_days",
+        "request_outcomes",
         sa.Column("org", sa.String(64), primary_key=True),
         sa.Column("day", sa.String(10), primary_key=True),
         sa.Column("key_id", sa.String(64), primary_key=True),
         sa.Column("operation", sa.String(32), primary_key=True),
-        *(sa.Column(name, sa.BigInteger, nullable=False) for name in counts),
-        sa.Index("request_days_key_id_day", "key_id", "day"),
+        sa.Column("outcome", sa.String(16), primary_key=True),
+        sa.Column("time_class", sa.Integer, primary_key=True, autoincrement=False),
+        sa.Column("requests", sa.BigInteger, nullable=False),
+        sa.Index("request_outcomes_key_id_day", "key_id", "day"),
     )
     op.create_table(
         "usage_spools",
