@@ -24,7 +24,7 @@ Outcome = Literal["answered", "mistaken", "refused", "failed", "hung_up"]
 OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
 # Upper bounds of the classes of time in seconds, from 2 ms to four and a half minutes; the last class has none.
 _STEP = math.sqrt(2)
-BOUNDS = tuple(0.002 * _STEP**place for place in range(35))
+BOUNDS = tuple(0.002 * _STEP**index for index in range(35))
 # The class of requests without a time.
 UNTIMED = -1
 _WRITE_SECONDS = 5.0
@@ -47,10 +47,10 @@ def percentile(counts: Mapping[int, int], share: float) -> float | None:
     It is the geometric middle of a class, at most the fourth root of two off (19 %), or the nearest bound.
     """
     rank, seen = share * sum(counts.values()), 0
-    for place, count in sorted(counts.items()):
+    for index, count in sorted(counts.items()):
         seen += count
         if seen >= rank:
-            lower, upper = BOUNDS[max(place - 1, 0)], BOUNDS[min(place, len(BOUNDS) - 1)]
+            lower, upper = BOUNDS[max(index - 1, 0)], BOUNDS[min(index, len(BOUNDS) - 1)]
             return round(math.sqrt(lower * upper), 4)
     return None
 

@@ -137,7 +137,7 @@ USAGE_SPOOLS = Table(
     "usage_spools",
     metadata,
     Column("holder", String(32), primary_key=True),
-    Column("place", BigInteger, nullable=False),
+    Column("place", BigInteger, key="position", nullable=False),
 )
 
 TOPUPS = Table(

@@ -139,8 +139,8 @@ class SharedFrontends:
         return max(1, len(self._snapshots))
 
     @property
-    def _place(self) -> float:
-        """This frontend's place among those of the last heartbeat; a random one if it had none."""
+    def _rank(self) -> float:
+        """This frontend's rank, from 0, among those of the last heartbeat; a random one if it had none."""
         names = sorted(self._snapshots)
         return names.index(self.name) if self.name in names else random.random()
 
@@ -169,7 +169,7 @@ class SharedFrontends:
                 has_lock = bool(await lock.acquire(blocking=False))
         except REDIS_AWAY:
             # One that comes later finds the work of another done.
-            await asyncio.sleep(_TURN_SECONDS * self._place)
+            await asyncio.sleep(_TURN_SECONDS * self._rank)
             yield True
             return
         if not has_lock:
