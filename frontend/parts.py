@@ -19,7 +19,6 @@ from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
 from frontend.billing.charges import Charges
 from frontend.billing.ledger import IdempotencyWindow
-from frontend.billing.outcomes import Outcomes
 from frontend.concurrency.background import Repeating, measure_loop_delay
 from frontend.concurrency.turnstile import Turnstile
 from frontend.database.engine import open_engine
@@ -139,9 +138,6 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.CHARGES] = charges = Charges(engine, settings.usage_folder, repeats)
     closing.push_async_callback(charges.close)
     await charges.start()
-    app[keys.OUTCOMES] = outcomes = Outcomes(engine)
-    closing.push_async_callback(outcomes.close)
-    outcomes.start()
 
 
 async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:

@@ -24,6 +24,10 @@ def _always(settings: Settings) -> bool:
     return True
 
 
+def _ignored(request: web.Request, status: int, seconds: float | None) -> None:
+    return
+
+
 async def _nothing(app: web.Application, closing: AsyncExitStack) -> None:
     return
 
@@ -41,6 +45,8 @@ class Ring:
     middlewares: tuple[Middleware, ...] = ()
     # Starts the parts that the routes need, after those of the core.
     start: Callable[[web.Application, AsyncExitStack], Awaitable[None]] = _nothing
+    # Called at the end of each request, with the status and the time of its answer; None for a live session.
+    ended: Callable[[web.Request, int, float | None], None] = _ignored
     describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment(settings.served)
     reader: Reader | None = None
 

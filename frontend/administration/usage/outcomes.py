@@ -17,11 +17,14 @@ from frontend.access.caller import Caller
 from frontend.concurrency.background import Repeating, uninterrupted
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import REQUEST_OUTCOMES
+from frontend.middleware.access_log import CLIENT_DISCONNECTED
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import OUTCOMES_LOST
 
 Outcome = Literal["answered", "mistaken", "refused", "failed", "hung_up"]
-OUTCOMES: tuple[Outcome, ...] = get_args(Outcome)
+NAMES: tuple[Outcome, ...] = get_args(Outcome)
+# Reasons of refusals that are not the caller's mistake.
+_RETRYABLE = ("limit", "balance", "queue")
 # Upper bounds of the classes of time in seconds, from 2 ms to four and a half minutes; the last class has none.
 _STEP = math.sqrt(2)
 BOUNDS = tuple(0.002 * _STEP**index for index in range(35))
@@ -34,6 +37,15 @@ _BATCH = 200
 _MOST_ROWS = 20_000
 _GROUP = ("org", "day", "key_id", "operation", "outcome", "time_class")
 _Group = tuple[str, str, str, str, Outcome, int]
+
+
+def outcome_of(status: int, refused_for: str) -> Outcome:
+    """The outcome of a request. A refusal with a request to retry is not a client error."""
+    if status == CLIENT_DISCONNECTED:
+        return "hung_up"
+    if refused_for in _RETRYABLE:
+        return "refused"
+    return "failed" if status >= 500 else "mistaken" if status >= 400 else "answered"
 
 
 def class_of(seconds: float) -> int:

@@ -8,9 +8,9 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
+from frontend.administration.usage import outcomes as module
+from frontend.administration.usage.outcomes import BOUNDS, Outcomes, class_of, percentile
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
-from frontend.billing import outcomes as module
-from frontend.billing.outcomes import BOUNDS, Outcomes, class_of, percentile
 from frontend.database.engine import open_engine
 from tests.samples import Change
 
