@@ -8,8 +8,8 @@ from aiohttp._websocket.reader import WebSocketDataQueue
 from aiohttp.base_protocol import BaseProtocol
 from aiohttp.http import WebSocketError, WebSocketReader
 
-from frontend.http import frames
-from frontend.http.frames import FrameReader
+from frontend.extensions.realtime import frames
+from frontend.extensions.realtime.frames import FrameReader
 
 
 def _frame(first: int, size: int, *, masked: bool = True) -> bytes:
