@@ -17,9 +17,9 @@ from frontend.reading import (
     units,
 )
 from frontend.reading.abbreviations import is_abbreviation
-from frontend.reading.characters import readable
 from frontend.reading.ends import sentences
 from frontend.reading.markdown import plain
+from frontend.text.characters import readable
 from frontend.text.sentences import harmless
 
 # In the order in which they see a text: dots of addresses, amounts and dates end no sentence.

@@ -1,8 +1,10 @@
-"""How a text is read: as it stands, unless a ring has a reader of its own."""
+"""How a text is read: as it stands, in plain characters, unless a ring has a reader of its own."""
 
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+
+from frontend.text.characters import readable
 
 _END = re.compile(r"(?<=[.!?…])[\"'”»)\]]*\s+|(?<=[。！？])|\n\s*\n")
 _SPOKEN = re.compile(r"[^\s.,:;!?…\"'«»“”„()\[\]\-–—*|]")
@@ -15,7 +17,7 @@ _MOST_DOTTED = 20
 
 def split(text: str, language: str) -> list[str]:
     """The sentences in order. Those without letters or digits are dropped."""
-    return harmless(_END.split(text))
+    return harmless(_END.split(readable(text)))
 
 
 def harmless(sentences: Iterable[str]) -> list[str]:

@@ -15,6 +15,7 @@ from frontend.text.sentences import Reader, harmless, split
         ('He said "Go!" Then he went.', ['He said "Go!', "Then he went."]),
         ("東京は大きい。大阪も！", ["東京は大きい。", "大阪も！"]),
         ("No end\n \nnew  paragraph", ["No end", "new paragraph"]),
+        ("Cafe\u0301\0 o\ufb03ce!!", ["Café office!"]),
         ("!!! ... ??? ", []),
     ],
 )

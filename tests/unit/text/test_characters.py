@@ -2,7 +2,7 @@ import unicodedata
 
 import pytest
 
-from frontend.reading.characters import readable
+from frontend.text.characters import readable
 
 
 @pytest.mark.parametrize("text", ["Können wir über die Brücke?", "café naïve", "Åre"])
