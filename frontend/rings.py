@@ -12,12 +12,14 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from multidict import CIMultiDictProxy
 
+from frontend.access.counters import Counters
 from frontend.catalogue.endpoints import Paths
 from frontend.config.settings import Settings
 from frontend.http.schemas import OpenApiFragment
+from frontend.peers.frontends import Frontends
 from frontend.text.sentences import Reader
 
-_FOLDERS = ("reading", "extensions", "administration", "pages")
+_FOLDERS = ("reading", "sharing", "extensions", "administration", "pages")
 
 
 def _always(settings: Settings) -> bool:
@@ -49,6 +51,8 @@ class Ring:
     ended: Callable[[web.Request, int, float | None], None] = _ignored
     describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment(settings.served)
     reader: Reader | None = None
+    # Starts what this frontend shares with others, in the place of its own.
+    shares: Callable[[web.Application, AsyncExitStack], Awaitable[tuple[Frontends, Counters]]] | None = None
 
 
 def rings_of(settings: Settings) -> tuple[Ring, ...]:

@@ -5,8 +5,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from frontend.peers import frontends as module
-from frontend.peers.frontends import FixedFrontends, SharedFrontends
+from frontend.peers import frontends as alone
+from frontend.peers.frontends import FixedFrontends
+from frontend.sharing import frontends as module
+from frontend.sharing.frontends import SharedFrontends
 from tests.redis import RedisServer
 
 
@@ -92,4 +94,4 @@ async def test_frontends_without_redis_get_the_lock_and_several_wait_before(monk
         async with FixedFrontends(count).lock("whisper") as mine:
             assert mine
     assert len(pauses) == 1
-    assert 0 <= pauses[0] <= module._STAGGER_SECONDS
+    assert 0 <= pauses[0] <= alone._STAGGER_SECONDS

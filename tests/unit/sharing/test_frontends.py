@@ -6,8 +6,9 @@ from contextlib import AsyncExitStack, contextmanager
 
 import pytest
 
-from frontend.peers import frontends as module
-from frontend.peers.frontends import FixedFrontends, Share, SharedFrontends
+from frontend.peers.frontends import FixedFrontends, Share
+from frontend.sharing import frontends as module
+from frontend.sharing.frontends import SharedFrontends
 from tests.eventually import until
 from tests.redis import RedisServer
 

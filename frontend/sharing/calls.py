@@ -1,4 +1,4 @@
-"""Duration and failures of calls to Redis and the database."""
+"""Duration and failures of calls to Redis."""
 
 import asyncio
 import time
