@@ -1,5 +1,7 @@
 """How a text is split without a reader of a ring."""
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -42,3 +44,10 @@ def test_a_word_of_any_length_is_cut() -> None:
 @given(st.text(st.sampled_from("aX05.!?…。\"' \n") | st.characters(), max_size=60))
 def test_any_text_can_be_split(text: str) -> None:
     assert all(sentence.strip() for sentence in split(text, "en"))
+
+
+@pytest.mark.parametrize("piece", ["a. ", '."', ".)))", "\n ", "\n\r", "…", "x.", "w"])
+def test_the_longest_text_is_split_in_a_part_of_a_second(piece: str) -> None:
+    started = time.thread_time()
+    split((piece * 5_000)[:5_000], "en")
+    assert time.thread_time() - started < 0.2
