@@ -134,7 +134,7 @@ def ask(options: Sequence[str]) -> int:
             status = 2
             continue
         when = f"{datetime.datetime.now(datetime.UTC):%Y-%m-%d %H:%M} UTC"
-        print("\n".join((f"{database}, asked on {when}: {len(known) or 'no'} known vulnerabilities", *known)))
+        print("\n".join((f"{database}, asked on {when}, known vulnerabilities: {len(known) or 'none'}", *known)))
         status = max(status, min(1, len(known)))
     return status
 

@@ -86,7 +86,7 @@ def _row(name: str, version: str, said: Mapping[str, Any]) -> Sequence[str]:
 def table() -> str:
     """The packages by group."""
     said = told()
-    parts = [f"Newest versions are those of the package index on {said['newest']['asked']}.\n"]
+    parts = [f"Newest versions are those of the package index for Python 3.11 on {said['newest']['asked']}.\n"]
     for group, packages in named().items():
         if rows := [line(_row(name, version, said)) for name, version in packages.items()]:
             parts.append("\n".join((f"## {_HEADINGS[group]}", "", head(_COLUMNS), *rows, "")))

@@ -71,7 +71,7 @@ def _confine() -> None:
 def _readable() -> set[Path]:
     """Where modules, and the data of packages, are."""
     folders = {*filter(None, sys.path), sys.base_prefix, *sysconfig.get_paths().values(), "/lib", "/lib64", "/usr/lib"}
-    return {Path(folder).resolve() for folder in folders} | {Path(os.devnull)}
+    return {Path(folder).resolve() for folder in folders} - {Path("/")} | {Path(os.devnull)}
 
 
 class _Answers(pickle.Unpickler):

@@ -76,7 +76,7 @@ def test_an_audit_without_findings_says_when_it_asked_for_every_lock(
     databases(json.dumps(WELL), json.dumps(NODE_WELL))
     assert ask(["--osv-url", "http://mirror"]) == 0
     printed = capsys.readouterr().out.splitlines()
-    assert all("asked on 20" in line and line.endswith(" UTC: no known vulnerabilities") for line in printed)
+    assert all("asked on 20" in line and line.endswith(" UTC, known vulnerabilities: none") for line in printed)
     asked = Path("asked").read_text()
     assert [file for file in (*LOCKS, TORCH_CUDA) if f"-r {file} --osv-url http://mirror" not in asked] == []
 
