@@ -23,7 +23,7 @@ _PROJECT = _ROOT / "pyproject.toml"
 _TOLD = _ROOT / "docs" / "dependencies.toml"
 _NEWEST = "[newest]\n"
 _COLUMNS = ("package", "newest", "licence", "what it does here", "why this one", "look again when there is")
-# Headings, by group of pyproject.toml. A package stands in the first of its groups.
+# Headings, by group of pyproject.toml, if not its name. A package stands in the first of its groups.
 _HEADINGS = {
     "dependencies": "The frontend and the command",
     "bulk": "Bulk work with Parquet",
@@ -89,7 +89,7 @@ def table() -> str:
     parts = [f"Newest versions are those of the package index for Python 3.11 on {said['newest']['asked']}.\n"]
     for group, packages in named().items():
         if rows := [line(_row(name, version, said)) for name, version in packages.items()]:
-            parts.append("\n".join((f"## {_HEADINGS[group]}", "", head(_COLUMNS), *rows, "")))
+            parts.append("\n".join((f"## {_HEADINGS.get(group, group)}", "", head(_COLUMNS), *rows, "")))
     return "\n".join(parts)
 
 

@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -65,6 +66,7 @@ def _installed(name: str) -> bool:
     return True
 
 
+@cache
 def _imported(folders: tuple[str, ...]) -> set[str]:
     paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
     nodes = [node for path in paths for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))]
