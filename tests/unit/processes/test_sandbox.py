@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import pytest_asyncio
 
 from frontend.audio.prepare import Prepared, SpokenWindow
 from frontend.errors import BadGateway, InvalidRequest
@@ -18,6 +19,7 @@ from frontend.processes.offload import Offload
 from frontend.processes.sandbox import read_answer
 
 _HAS_LANDLOCK = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) >= 6
+in_one_loop = pytest.mark.asyncio(loop_scope="module")
 with_landlock = pytest.mark.skipif(not _HAS_LANDLOCK, reason="this kernel has no Landlock, or an older one")
 
 
@@ -33,13 +35,14 @@ def _signal(process: int) -> None:
     os.kill(process, 0)
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def pool() -> AsyncIterator[Offload]:
     started = Offload("tested", 1, tasks=100, seconds=10)
     yield started
     await started.close()
 
 
+@in_one_loop
 @with_landlock
 @pytest.mark.parametrize(
     "path", ["/etc/passwd", "/proc/self/environ", "/proc/parent/environ", "/proc/parent/fd/0", "secret"]
@@ -51,6 +54,7 @@ async def test_a_process_reads_no_file_but_pythons(pool: Offload, tmp_path: Path
         await pool.run(_read, str(tmp_path / path.replace("parent", str(os.getpid()))))
 
 
+@in_one_loop
 @with_landlock
 async def test_a_process_reaches_no_port_and_no_process(pool: Offload) -> None:
     with socket.create_server(("127.0.0.1", 0)) as server, pytest.raises(PermissionError):
@@ -99,6 +103,7 @@ def test_a_function_in_an_answer_is_not_called(function: Callable[..., Any]) -> 
         read_answer(pickle.dumps(_Calling(function, "x")))
 
 
+@in_one_loop
 async def test_a_process_whose_answer_calls_a_function_is_one_that_died(pool: Offload, tmp_path: Path) -> None:
     with pytest.raises(BadGateway):
         await pool.run(_Calling, os.mkdir, str(tmp_path / "made"))
