@@ -82,7 +82,8 @@ def test_the_triton_models_are_those_of_the_models_and_voices_served() -> None:
 
 
 def test_without_speech_no_voice_is_served() -> None:
-    assert Served.of("embed-m3").triton_models == ("m3_embedder",)
+    served = Served.of("embed-m3")
+    assert (served.triton_models, served.voices) == (("m3_embedder",), ())
 
 
 def test_an_added_voice_is_served_beside_an_unfinished_one(tmp_path: Path) -> None:
