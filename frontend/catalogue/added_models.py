@@ -144,20 +144,21 @@ def describe(folder: Path, model: Model) -> None:
     (folder / DESCRIPTION).write_text(json.dumps(asdict(model), indent=1) + "\n", encoding="utf-8")
 
 
+def described(folder: Path) -> Model | None:
+    """The model of ``model.json`` in a folder; None for an unfinished export, or one of another version."""
+    try:
+        values = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
+        return Model(**{**values, "dimensions": tuple(values["dimensions"])})
+    except (OSError, ValueError, TypeError, KeyError):
+        return None
+
+
 def added_in(repository: Path) -> Added:
     """The voices and models of a model repository that the catalogue does not describe."""
     return Added(exported_voices(repository), tuple(_exported_models(repository)))
 
 
 def _exported_models(repository: Path) -> list[Model]:
-    found = []
-    for path in sorted(repository.glob(f"{ADDED_PREFIX}*/1/{DESCRIPTION}")):
-        if read_export(repository, path.parents[1].name).failed:
-            continue
-        try:
-            values = json.loads(path.read_text(encoding="utf-8"))
-            found.append(Model(**{**values, "dimensions": tuple(values["dimensions"])}))
-        except (OSError, ValueError, TypeError, KeyError):
-            # An unfinished export, or one of another version.
-            continue
-    return found
+    paths = sorted(repository.glob(f"{ADDED_PREFIX}*/1/{DESCRIPTION}"))
+    found = [described(path.parent) for path in paths if not read_export(repository, path.parents[1].name).failed]
+    return [model for model in found if model is not None]

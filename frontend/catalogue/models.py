@@ -70,10 +70,11 @@ PRICES: Mapping[str, Price] = {model.id: model.price for model in MODELS.values(
 
 @dataclass(frozen=True)
 class Added:
-    """What an operator adds to the catalogue."""
+    """What an operator adds to the catalogue. ``absent`` models could not be exported: their names are known."""
 
     voices: tuple[Voice, ...] = ()
     models: tuple[Model, ...] = ()
+    absent: tuple[Model, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -98,8 +99,9 @@ class Served:
 
         Without a model that translates, no deployment has translations. Raises ``ValueError`` for an unknown name.
         """
-        named = {model.id: model for model in (*MODELS.values(), *added.models) if model.operation != CHAT}
-        chosen = _named(named, models)
+        known = (*MODELS.values(), *added.models, *added.absent)
+        named = {model.id: model for model in known if model.operation != CHAT}
+        chosen = [model for model in _named(named, models) if model not in added.absent]
         speaks = any(model.operation == SPEECH for model in chosen)
         if not any(model.translates for model in chosen):
             extensions -= {TRANSLATIONS}

@@ -55,6 +55,12 @@ def read(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
     return values, sources
 
 
+def table(environ: Mapping[str, str], name: str) -> Mapping[str, Any]:
+    """A table of the settings file, whatever a variable of its name says; empty without one."""
+    found = _content(environ).get(name)
+    return found if isinstance(found, dict) else {}
+
+
 def _secret(variable: str, path: Path) -> str:
     try:
         secret = path.read_text(encoding="utf-8-sig").strip()

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import Any, TypeVar
 
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
@@ -22,6 +23,7 @@ from frontend.config.pools import Pools, PoolSetting
 from frontend.config.reading import PREFIX
 from frontend.config.tables import Floors, Limits, Prices, Tiers, faults_of, faults_of_aliases
 
+_Item = TypeVar("_Item")
 _SECRET_BYTES = 32  # at least
 _WEB = ("http://", "https://")
 _SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
@@ -36,6 +38,18 @@ _ORIGIN = re.compile(r"[a-z][a-z0-9+.-]*://(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::[
 _FLUSH_SECONDS = 15.0
 # Settings that apply to all workers together.
 _SHARED = ("audio_workers", "text_workers", "threads", "connections", "held_bytes")
+
+
+def _read_table(
+    name: str, read: Callable[[Mapping[str, Any]], Sequence[_Item]], environ: Mapping[str, str], values: dict[str, Any]
+) -> Sequence[_Item]:
+    """What a table adds that the export reads too. A variable of that name is about what is served of it."""
+    if isinstance(values.get(name), dict):
+        del values[name]
+    try:
+        return read(reading.table(environ, name))
+    except ValueError as error:
+        raise reading.refusal([(name, str(error))], {}) from None
 
 
 @dataclass(frozen=True)
@@ -68,15 +82,12 @@ class Settings(Fields):
         values, sources = reading.read(environ)
         if "added" in values:
             raise reading.refusal([("added", "there is no such setting")], sources)
-        # The export reads these tables, and the model repository has what they add.
-        for name, check in (("voices", speakers_of), ("models", added_models)):
-            if isinstance(values.get(name), dict):
-                try:
-                    check(values.pop(name))
-                except ValueError as error:
-                    raise reading.refusal([(name, str(error))], sources) from None
+        _read_table("voices", speakers_of, environ, values)
+        models = _read_table("models", added_models, environ, values)
         if added is None:
             added = added_in(Path(values.get("model_repository", cls.model_repository)))
+        exported = {model.id for model in added.models}
+        added = dataclasses.replace(added, absent=tuple(each.model() for each in models if each.name not in exported))
         try:
             settings = TypeAdapter(cls).validate_python({**values, "added": added}, context=added)
         except ValidationError as error:

@@ -13,7 +13,7 @@ from pydantic import (
     ValidationError,
     ValidationInfo,
 )
-from pydantic_core.core_schema import no_info_after_validator_function
+from pydantic_core.core_schema import no_info_after_validator_function, with_info_after_validator_function
 
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import MODELS, PRICES, Added, Served
@@ -61,7 +61,9 @@ def _one_of(kind: str, names: Collection[str]) -> AfterValidator:
 
 def _triton_model(name: str, info: ValidationInfo) -> str:
     """What is added has Triton models too; it is the context of the validation."""
-    return _checked("model", name, Served.of(added=info.context or Added()).triton_models)
+    added = info.context or Added()
+    absent = [model.triton_model for model in added.absent]
+    return _checked("model", name, (*Served.of(added=added).triton_models, *absent))
 
 
 def made_of(source: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:
@@ -69,16 +71,19 @@ def made_of(source: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:
     return GetPydanticSchema(lambda _, schema: no_info_after_validator_function(make, schema(source)))
 
 
-def _price(model: str, by_unit: Mapping[str, int]) -> Price:
-    if model not in PRICES:
-        raise ValueError(f"there is no model {model!r}; there are {', '.join(PRICES)}")
-    if by_unit.keys() != {unit := PRICES[model].unit}:
+def _price(usual: Mapping[str, Price], model: str, by_unit: Mapping[str, int]) -> Price:
+    if model not in usual:
+        raise ValueError(f"there is no model {model!r}; there are {', '.join(usual)}")
+    if by_unit.keys() != {unit := usual[model].unit}:
         raise ValueError(f"{model} must have {unit}, and nothing else")
-    return replace(PRICES[model], micro_chf=by_unit[unit])
+    return replace(usual[model], micro_chf=by_unit[unit])
 
 
-def _prices(amounts: Mapping[str, Mapping[str, int]]) -> dict[str, Price]:
-    return {**PRICES, **{model: _price(model, by_unit) for model, by_unit in amounts.items()}}
+def _prices(amounts: Mapping[str, Mapping[str, int]], info: ValidationInfo) -> dict[str, Price]:
+    """The prices of all models, of which what is added, the context of the validation, has its own."""
+    added = info.context or Added()
+    usual = {**PRICES, **{model.id: model.price for model in (*added.models, *added.absent)}}
+    return {**usual, **{model: _price(usual, model, by_unit) for model, by_unit in amounts.items()}}
 
 
 Slots = Annotated[int, Field(strict=True, ge=1)]
@@ -91,7 +96,12 @@ _Limits = dict[Annotated[str, _one_of("limit", LIMITS)], Annotated[int, Field(st
 Limits = Annotated[Mapping[str, int], made_of(_Limits, lambda limits: {**LIMITS, **limits})]
 Tiers = Mapping[Annotated[str, _one_of("tier", TIERS)], _Limits]
 Floors = Mapping[TritonModel, dict[_Owner, Slots]]
-Prices = Annotated[Mapping[str, Price], made_of(dict[str, dict[str, _Micro]], _prices)]
+Prices = Annotated[
+    Mapping[str, Price],
+    GetPydanticSchema(
+        lambda _, schema: with_info_after_validator_function(_prices, schema(dict[str, dict[str, _Micro]]))
+    ),
+]
 
 
 def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
@@ -99,7 +109,7 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
     contract = served.contract
     aliases, voices = served.aliases, [voice.name for voice in served.voices]
     for kind, others, own, taken in (
-        ("models", aliases.models, served.ids(), MODELS),
+        ("models", aliases.models, served.ids(), {*MODELS, *served.ids()}),
         ("voices", aliases.voices, voices, {*VOICES, *voices}),
     ):
         for name, meant in others.items():

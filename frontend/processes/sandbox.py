@@ -39,11 +39,18 @@ def restrict() -> None:
 
     Where the kernel has Landlock, it reads no files but Python's, reaches no TCP port, and looks into no process.
     """
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_AS, _MEMORY_BYTES)
     _confine()
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
+    _limit(resource.RLIMIT_NOFILE, _OPEN_FILES)
+
+
+def _limit(kind: int, most: int) -> None:
+    """Allow at most so much, or what the operator allows, if that is less: only root may raise it."""
+    allowed = resource.getrlimit(kind)[1]
+    least = most if allowed == resource.RLIM_INFINITY else min(most, allowed)
+    resource.setrlimit(kind, (least, least))
 
 
 def _confine() -> None:

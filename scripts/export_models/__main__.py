@@ -25,7 +25,7 @@ from pathlib import Path
 from types import FrameType
 
 from scripts.export_models import plan, space, stamp
-from scripts.export_models.added_models import prepare, promise_of
+from scripts.export_models.added_models import is_prepared, prepare, promise_again, promise_of
 from scripts.export_models.checkpoints import SourceError, full_disk_in_words, in_words
 from scripts.export_models.options import chosen_source, parse
 from scripts.export_models.sources import Sources
@@ -57,7 +57,8 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     for line in options.added.misnamed:
         print(line, file=sys.stderr)
     if options.stale:
-        return plan.STALE if _voices_differ(options, broken) or _out_of_date(options, source, models) else 0
+        is_stale = _voices_differ(options, broken) or _descriptions_differ(options)
+        return plan.STALE if is_stale or _out_of_date(options, source, models) else 0
     _record(options, broken)
     faults = dict[str, str]()
     # A folder is checked at each start. A hub is asked only if something is to be downloaded.
@@ -83,19 +84,38 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
             print(title, *source.downloads(list(sizes)), sep="\n  ", flush=True)
             failed += _run(options, arguments, todo)
     if not options.check:
-        _describe(options, source)
+        failed += _describe(options, source)
     if not failed:
         return 0
     return plan.SOME_FAILED if failed < len(options.models) + len(options.added.misnamed) else plan.NONE_LEFT
 
 
-def _describe(options: argparse.Namespace, source: Sources) -> None:
-    """Write what the settings file says of each added model that is exported; not all of it needs another export."""
-    for model, added in options.own.items():
-        made = stamp.read(options.repository, model)
-        if model in options.models and made and not made.failed:
-            promise = promise_of(added, source.fetch(source.checkpoint_of(model)))
+def _exported_own(options: argparse.Namespace) -> list[str]:
+    """The models of the settings file that are exported."""
+    found = {model: stamp.read(options.repository, model) for model in options.own if model in options.models}
+    return [model for model, made in found.items() if made and not made.failed]
+
+
+def _describe(options: argparse.Namespace, source: Sources) -> int:
+    """Write what the settings file says of each added model that is exported: not all of it needs another export.
+
+    Returns how many cannot be what it says.
+    """
+    faults = {}
+    for model in _exported_own(options):
+        added = options.own[model]
+        try:
+            promise = promise_again(options.repository, added)
+            promise = promise or promise_of(added, source.fetch(source.checkpoint_of(model)))
             prepare(options.repository, added, promise)
+        except SourceError as error:
+            faults[model] = str(error)
+    _record(options, faults)
+    return len(faults)
+
+
+def _descriptions_differ(options: argparse.Namespace) -> bool:
+    return not all(is_prepared(options.repository, options.own[model]) for model in _exported_own(options))
 
 
 def _record(options: argparse.Namespace, faults: Mapping[str, str]) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frontend.catalogue.added_models import AddedModel, added_models, describe
+from frontend.catalogue.added_models import AddedModel, added_models, describe, described
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
 from scripts.export_models.checkpoints import Checkpoint, Kind, SourceError, hidden_width, read_json, usable_positions
 
@@ -21,6 +21,7 @@ SETTINGS = "QUARTET_CONFIG"
 _LIKE = {EMBEDDINGS: "m3_embedder", RERANK: "m3_reranker", TRANSCRIPTIONS: "whisper_turbo"}
 # What follows the encoder in models of sentence-transformers. Vectors of all have length 1.
 _MODULES = {"Transformer", "Pooling", "Normalize"}
+_BEAMS = re.compile(r'(?<=key: "beam_size" value \{ string_value: ")\d+')
 _CONFIGS = ("config.pbtxt", "configs/gpu.pbtxt")
 
 
@@ -70,9 +71,34 @@ def promise_of(added: AddedModel, folder: Path) -> Model:
         if unknown := kinds - _MODULES:
             raise SourceError(f"{modules} has a layer that is not exported: {', '.join(sorted(unknown))}")
     width = hidden_width(folder) if added.operation == EMBEDDINGS else 0
+    return _promise(added, added.max_tokens or longest, width)
+
+
+def _promise(added: AddedModel, max_tokens: int, width: int) -> Model:
     if added.dimensions and max(added.dimensions) > width:
-        raise SourceError(f"{folder} gives vectors of {width} numbers, fewer than one of its dimensions")
-    return added.model(max_tokens=added.max_tokens or longest, width=width)
+        raise SourceError(f"{added.checkpoint} gives vectors of {width} numbers, fewer than one of its dimensions")
+    return added.model(max_tokens=max_tokens, width=width)
+
+
+def promise_again(repository: Path, added: AddedModel) -> Model | None:
+    """The model as the settings file has it now, of an export whose checkpoint may be gone; None without one.
+
+    Raises ``SourceError`` for what the export cannot give.
+    """
+    found = described(repository / added.triton_model / "1")
+    return found and _promise(added, found.max_tokens, found.width)
+
+
+def is_prepared(repository: Path, added: AddedModel) -> bool:
+    """Whether the model's folder has what ``prepare`` would write."""
+    folder, like = repository / added.triton_model, _LIKE[added.operation]
+    try:
+        model = promise_again(repository, added)
+    except SourceError:
+        return False
+    if model is None or model != described(folder / "1"):
+        return False
+    return all(_configured(repository, name, like, added, model) == _text(folder / name) for name in _CONFIGS)
 
 
 def prepare(repository: Path, added: AddedModel, model: Model) -> None:
@@ -83,24 +109,30 @@ def prepare(repository: Path, added: AddedModel, model: Model) -> None:
     like, folder = _LIKE[added.operation], repository / added.triton_model
     (folder / "1").mkdir(parents=True, exist_ok=True)
     (folder / "configs").mkdir(exist_ok=True)
+    for link in (folder / "1").glob("*.py"):
+        link.unlink()
     for path in sorted((repository / like / "1").glob("*.py")):
-        link = folder / "1" / path.name
-        link.unlink(missing_ok=True)
-        link.symlink_to(os.path.join("..", "..", like, "1", path.name))
+        (folder / "1" / path.name).symlink_to(os.path.join("..", "..", like, "1", path.name))
     for name in _CONFIGS:
-        target = folder / name
-        text = (target if target.is_file() else repository / like / name).read_text(encoding="utf-8")
-        target.unlink(missing_ok=True)
-        target.write_text(_config(text, like, added, model), encoding="utf-8")
+        text = _configured(repository, name, like, added, model)
+        (folder / name).unlink(missing_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
     describe(folder / "1", model)
 
 
-def _config(text: str, like: str, added: AddedModel, model: Model) -> str:
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8") if path.is_file() else ""
+
+
+def _configured(repository: Path, name: str, like: str, added: AddedModel, model: Model) -> str:
+    """The configuration that is there, or else that of the model it is like, with what its entry says."""
+    usual = _text(repository / like / name)
+    text = _text(repository / added.triton_model / name) or usual
     text = text.replace(f'name: "{like}"', f'name: "{added.triton_model}"', 1)
     if model.width:
         text = re.sub(
             r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \}).*', rf"\g<1>{model.width}\2", text
         )
-    if added.beam_size:
-        text = re.sub(r'(key: "beam_size" value \{ string_value: ")\d+', rf"\g<1>{added.beam_size}", text)
+    if beams := added.beam_size or next(iter(_BEAMS.findall(usual)), 0):
+        text = _BEAMS.sub(str(beams), text)
     return text

@@ -25,13 +25,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from frontend.catalogue.added_models import DESCRIPTION
+from frontend.catalogue.models import ADDED_PREFIX
 from scripts.export_models import space, stamp
 from scripts.export_models.checkpoints import SourceError, bytes_in, full_disk_in_words
 from scripts.export_models.plan import ALL_MODELS, NONE_LEFT, SOME_FAILED
 from scripts.run.model_configs import with_tensors
 
-# Code, configurations and stamps. A stamp names the checkpoint and the precision of the weights next to it.
-_IDENTIFYING = (".py", ".pbtxt", "exported.json")
+# Code, configurations, stamps and what is said of added models. A stamp names the checkpoint and the precision of the
+# weights next to it.
+_IDENTIFYING = (".py", ".pbtxt", "exported.json", DESCRIPTION)
 _KEPT_EXPORTS = 2
 # Bytes of a file from which two exports share it. Smaller ones, and texts of any size, may be written in place.
 _SHARED = 1_000_000
@@ -135,9 +138,12 @@ def _generated(code: Path, path: Path, target: Path) -> str:
 def replace_code(code: Path, repository: Path) -> None:
     """Put the files of ``code`` into the repository, and remove models that there are no longer.
 
-    Added voices stay; the export removes those that their folder no longer has.
+    Added voices and models stay; the export removes those that are added no longer, and makes the configurations of
+    models again of those here.
     """
     added = stamp.added(repository)
+    for path in repository.glob(f"{ADDED_PREFIX}*/**/*.pbtxt"):
+        path.unlink()
     for model in repository.iterdir():
         if model.name not in ALL_MODELS and model.name not in added:
             shutil.rmtree(model)

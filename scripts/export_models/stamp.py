@@ -182,7 +182,11 @@ def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
 
 
 def added(repository: Path) -> list[str]:
-    """The added voices and models in a repository, also those that could not be exported."""
+    """The added voices and models in a repository, also those that could not be, and models that are not finished."""
     paths = [path for prefix in (TRITON_PREFIX, ADDED_PREFIX) for path in sorted(repository.glob(f"{prefix}*"))]
     found = {path.name: read(repository, path.name) for path in paths}
-    return [name for name, stamp in found.items() if stamp is not None and stamp.source in (ADDED, OWN)]
+    return [
+        name
+        for name, stamp in found.items()
+        if name.startswith(ADDED_PREFIX) or (stamp is not None and stamp.source in (ADDED, OWN))
+    ]

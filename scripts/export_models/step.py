@@ -21,7 +21,7 @@ from typing import TextIO
 
 from frontend.catalogue.voices import KOKORO
 from scripts.export_models import plan, sources, stamp
-from scripts.export_models.added_models import promise_of
+from scripts.export_models.added_models import prepare, promise_of
 from scripts.export_models.checkpoints import PROMISES, SourceError, check_model, in_words, voice_files
 from scripts.export_models.options import chosen_source, parse
 from scripts.export_models.parity import Exported, first_that_passes, table
@@ -132,6 +132,9 @@ def _made(options: argparse.Namespace, model: str, shown: _Shown) -> Stamp:
     try:
         with shown.watched(options):
             exported = _export(options, model, shown)
+            if own := options.own.get(model):
+                source = chosen_source(options)
+                prepare(options.repository, own, promise_of(own, source.fetch(source.checkpoint_of(model))))
         print(table(exported.checks), f"{model} is exported in {exported.way}", *exported.skipped, sep="\n")
         return _stamped(options, model, exported)
     except Exception as error:

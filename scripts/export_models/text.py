@@ -119,6 +119,8 @@ def measure(config: Any, precisions: Sequence[Precision]) -> dict[Precision, flo
 def _encoder(config: Any) -> Any:
     small = copy.deepcopy(config)
     small.num_hidden_layers, small.vocab_size = _LAYERS, _WORDS
+    # Some have fewer positions than the longest text here has tokens.
+    small.max_position_embeddings = max(small.max_position_embeddings, 2 * _LENGTHS[-1])
     with torch.random.fork_rng():
         torch.manual_seed(0)
         return AutoModel.from_config(small).float().eval()
@@ -202,7 +204,13 @@ class TextModel:
 def _original(source: Path, *, has_head: bool) -> Any:
     """Load weights, never code: by default, transformers asks at the terminal whether to run what lies beside them."""
     kind = AutoModelForSequenceClassification if has_head else AutoModel
-    return kind.from_pretrained(source, trust_remote_code=False, weights_only=True).float().eval()
+    try:
+        model = kind.from_pretrained(source, trust_remote_code=False, weights_only=True).float().eval()
+    except RuntimeError as error:
+        raise SourceError(f"{source} has weights of other shapes than its config.json says") from error
+    if has_head and model.config.num_labels != 1:
+        raise SourceError(f"{source} gives a pair {model.config.num_labels} scores, and a reranker one")
+    return model
 
 
 def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> TextModel:
@@ -212,7 +220,8 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
     """
     check_promise(promise, source)
     embeds = promise.operation == EMBEDDINGS
-    has_head = not embeds and "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
+    architectures = read_json(source / "config.json").get("architectures") or [""]
+    has_head = not embeds and "SequenceClassification" in architectures[0]
     tokenizer, positions = AutoTokenizer.from_pretrained(source, trust_remote_code=False), usable_positions(source)
 
     def tokenised(lines: list[str], *, pairs: bool) -> Ids:

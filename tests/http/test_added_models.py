@@ -95,3 +95,9 @@ async def test_another_size_of_vectors_is_refused_for_it_and_ignored_for_the_con
     assert await refusal(answer) == (400, "dimensions")
     (row,) = (await _embed(client, model="embed-m3", input="one", dimensions=17))["data"]
     assert len(row["embedding"]) == 1024
+
+
+async def test_the_description_allows_vectors_of_each_size(client: Client) -> None:
+    described = await (await client.get("/openapi.json")).json()
+    vector = described["components"]["schemas"]["Embedding"]["properties"]["embedding"]
+    assert (vector["minItems"], vector["maxItems"]) == (8, 1024)

@@ -36,7 +36,7 @@ class EmbeddingRequest:
 
 
 def _vector(served: Served) -> dict[str, Any]:
-    widths = [model.width for model in served.by_id(EMBEDDINGS).values()]
+    widths = [width for model in served.by_id(EMBEDDINGS).values() for width in (model.width, *model.dimensions)]
     return {
         "description": f"A vector of {max(widths)} numbers and length 1; with base64 as float32 bytes, little-endian.",
         "minItems": min(widths),

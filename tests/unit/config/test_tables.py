@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontend.catalogue.aliases import Aliases
+from frontend.catalogue.models import EMBEDDINGS, PRICES, Added, Model
 from frontend.config.pools import PoolSetting, Tls, TritonAddress
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -58,6 +59,47 @@ def test_prices_are_in_chf(file: File) -> None:
     text = "[prices.embed-m3]\nmillion_tokens = 0.02\n[prices.stt-1]\nminute = '0.012'\n"
     prices = Settings.from_env(file(text)).prices
     assert [prices[model].micro_chf for model in ("embed-m3", "stt-1", "stt-1-hd")] == [20_000, 12_000, 6_000]
+
+
+E5 = Model("e5", EMBEDDINGS, 7, "added_e5", max_tokens=512, width=384)
+ADDED = Added(models=(E5,))
+OF_E5 = "[models.e5]\noperation = 'embeddings'\ncheckpoint = './e5'\nprice = 0.5\n"
+NAMING_E5 = """
+[prices.e5]
+million_tokens = 0.3
+[floors.added_e5]
+acme = 1
+[pools.text]
+address = "text:8001"
+models = ["added_e5"]
+"""
+
+
+def test_an_added_model_has_a_price_of_its_own_unless_the_table_of_prices_has_one(file: File) -> None:
+    assert Settings.from_env(file(OF_E5), ADDED).prices["e5"] == E5.price
+    prices = Settings.from_env(file(OF_E5 + NAMING_E5), ADDED).prices
+    assert (prices["e5"].micro_chf, prices["embed-m3"]) == (300_000, PRICES["embed-m3"])
+
+
+def test_tables_may_name_a_model_that_could_not_be_exported_which_is_not_served(file: File) -> None:
+    environ = {**file(OF_E5 + NAMING_E5), "QUARTET_MODELS": "stt-1,e5"}
+    settings = Settings.from_env(environ, Added())
+    assert settings.served.ids() == ("stt-1",)
+    assert settings.floors == {"added_e5": {"org:acme": 1}}
+    assert Settings.from_env(environ, ADDED).served.ids() == ("stt-1", "e5")
+
+
+def test_tables_may_not_name_a_model_that_nobody_adds(file: File) -> None:
+    with pytest.raises(SettingsError, match="there is no model 'e5'"):
+        Settings.from_env(file(NAMING_E5), Added())
+    with pytest.raises(SettingsError, match="QUARTET_MODELS: there is no 'e5'"):
+        Settings.from_env({**file(""), "QUARTET_MODELS": "stt-1,e5"}, Added())
+
+
+def test_an_alias_may_mean_an_added_model_and_not_take_its_name(file: File) -> None:
+    assert Settings.from_env(file("[aliases.models]\nada = 'e5'"), ADDED).aliases.models == {"ada": "e5"}
+    with pytest.raises(SettingsError, match=r"^aliases\.models\.e5: is a name already"):
+        Settings.from_env(file("[aliases.models]\ne5 = 'embed-m3'"), ADDED)
 
 
 def test_aliases_are_read(file: File) -> None:

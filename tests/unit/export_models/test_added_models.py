@@ -9,7 +9,14 @@ import pytest
 
 from frontend.catalogue.added_models import AddedModel, added_in
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
-from scripts.export_models.added_models import added_of, checkpoint_of, prepare, promise_of
+from scripts.export_models.added_models import (
+    added_of,
+    checkpoint_of,
+    is_prepared,
+    prepare,
+    promise_again,
+    promise_of,
+)
 from scripts.export_models.checkpoints import SourceError
 from tests.conftest import ROOT
 
@@ -112,6 +119,49 @@ def test_a_whisper_searches_with_the_beams_that_its_entry_says(repository: Path)
     prepare(repository, added, added.model())
     text = (repository / "added_small" / "config.pbtxt").read_text(encoding="utf-8")
     assert 'parameters { key: "beam_size" value { string_value: "7" } }' in text
+
+
+def test_a_whisper_without_beams_in_its_entry_searches_as_the_contracts(repository: Path) -> None:
+    added = AddedModel("small", TRANSCRIPTIONS, "./small", beam_size=7)
+    prepare(repository, added, added.model())
+    assert is_prepared(repository, added)
+    usual = replace(added, beam_size=0)
+    assert not is_prepared(repository, usual)
+    prepare(repository, usual, usual.model())
+    own, like = (repository / name / "config.pbtxt" for name in ("added_small", "whisper_turbo"))
+    assert own.read_text(encoding="utf-8").replace("added_small", "whisper_turbo") == like.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_same"),
+    [({}, True), ({"checkpoint": "./moved"}, True), ({"price": "2"}, False), ({"query_prefix": "q: "}, False)],
+)
+def test_an_entry_that_says_something_else_is_noticed_without_its_checkpoint(
+    repository: Path, changes: dict[str, Any], *, is_same: bool
+) -> None:
+    prepare(repository, E5, PROMISE)
+    changed = replace(E5, **changes)
+    assert is_prepared(repository, changed) is is_same
+    again = promise_again(repository, changed)
+    assert again is not None
+    assert (again.max_tokens, again.width) == (512, 384)
+    prepare(repository, changed, again)
+    assert is_prepared(repository, changed)
+
+
+def test_more_dimensions_than_an_export_has_are_refused(repository: Path) -> None:
+    assert promise_again(repository, E5) is None
+    prepare(repository, E5, PROMISE)
+    with pytest.raises(SourceError, match="vectors of 384 numbers, fewer than one of its dimensions"):
+        promise_again(repository, replace(E5, dimensions=(64, 512)))
+
+
+def test_links_to_code_that_there_is_no_longer_go(repository: Path) -> None:
+    prepare(repository, E5, PROMISE)
+    (repository / "added_embed-e5" / "1" / "old.py").symlink_to("../../m3_embedder/1/old.py")
+    prepare(repository, E5, PROMISE)
+    links = sorted(path.name for path in (repository / "added_embed-e5" / "1").glob("*.py"))
+    assert links == sorted(path.name for path in (ROOT / "model_repository/m3_embedder/1").glob("*.py"))
 
 
 def test_a_configuration_that_an_operator_has_changed_stays(repository: Path) -> None:

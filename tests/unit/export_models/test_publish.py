@@ -229,3 +229,32 @@ def test_a_full_disk_is_one_sentence(
     assert capsys.readouterr().err == (
         f"export stopped: the disk of {models} is full: make room and start again; what is finished stays\n"
     )
+
+
+E5 = "added_e5"
+
+
+def _with_e5(models: Path, code: Path, price: int) -> Path:
+    exports = Exports(models, "current")
+    described = {f"{E5}/1/model.json": f"price {price}", f"{E5}/1/exported.json": '{"source": "models"}'}
+    _write(exports.begin(code), **described)
+    export = exports.finish()
+    exports.select(export)
+    return export
+
+
+def test_another_description_of_an_added_model_is_another_export(models: Path, code: Path) -> None:
+    first = _with_e5(models, code, 1)
+    assert _with_e5(models, code, 1) == first
+    second = _with_e5(models, code, 2)
+    assert second != first
+    assert [(each / E5 / "1/model.json").read_text(encoding="utf-8") for each in (first, second)] == [
+        "price 1",
+        "price 2",
+    ]
+
+
+def test_an_added_model_stays_and_its_configurations_are_made_again(models: Path, code: Path) -> None:
+    _write(_with_e5(models, code, 1), **{f"{E5}/config.pbtxt": "old", f"{E5}/configs/gpu.pbtxt": "old"})
+    folder = Exports(models, "current").begin(code) / E5
+    assert {path.name for path in folder.rglob("*") if path.is_file()} == {"exported.json", "model.json"}

@@ -211,6 +211,23 @@ def test_an_encoder_that_says_nothing_of_scores_is_no_reranker(tmp_path: Path) -
         text.load(PROMISES["m3_reranker"], tmp_path / "checkpoint")
 
 
+def test_a_classifier_with_more_than_one_score_is_no_reranker(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=True)
+    assert text.load(PROMISES["m3_reranker"], tmp_path / "checkpoint").score is None
+    _save(tmp_path / "checkpoint", AutoConfig.from_pretrained(tmp_path / "checkpoint", num_labels=2))
+    with pytest.raises(SourceError, match="gives a pair 2 scores, and a reranker one"):
+        text.load(PROMISES["m3_reranker"], tmp_path / "checkpoint")
+
+
+def test_weights_of_other_shapes_are_one_sentence(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    path = tmp_path / "checkpoint" / "config.json"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**settings, "intermediate_size": settings["intermediate_size"] + 8}), encoding="utf-8")
+    with pytest.raises(SourceError, match=r"has weights of other shapes than its config\.json says$"):
+        text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
+
+
 def test_an_export_reports_its_steps(source: Path) -> None:
     heard = Heard()
     _checks(source, _text_model(), "int8", heard)
@@ -277,7 +294,10 @@ def test_all_precisions_are_measured_in_the_shape_of_the_model(monkeypatch: pyte
 
     monkeypatch.setattr(text, "embedder", embedder)
     precisions: list[Precision] = ["int8", "bf16", "fp32"]
-    seconds = text.measure(xlmr().config, precisions)
+    config = xlmr().config
+    # Fewer positions than the texts that are measured have tokens.
+    config.max_position_embeddings = 66
+    seconds = text.measure(config, precisions)
     assert list(seconds) == precisions
     assert all(0 < each < 60 for each in seconds.values())
     assert set(shapes) == {(SIZES["hidden_size"], SIZES["intermediate_size"], 2, 1000)}

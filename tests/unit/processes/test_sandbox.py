@@ -4,6 +4,8 @@ import ctypes
 import os
 import pickle
 import socket
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 from pathlib import Path
@@ -108,3 +110,14 @@ async def test_a_process_whose_answer_calls_a_function_is_one_that_died(pool: Of
     with pytest.raises(BadGateway):
         await pool.run(_Calling, os.mkdir, str(tmp_path / "made"))
     assert not (tmp_path / "made").exists()
+
+
+@pytest.mark.parametrize(("allowed", "expected"), [(2**30, 2**30), (2**40, 4 * 2**30)])
+def test_a_limit_of_the_operator_is_not_raised(allowed: int, expected: int) -> None:
+    code = (
+        "import resource; from frontend.processes.sandbox import restrict; from unittest import mock\n"
+        f"with mock.patch.object(resource, 'getrlimit', return_value=({allowed}, {allowed})):\n    restrict()\n"
+        "print(resource.getrlimit(resource.RLIMIT_AS)[1])"
+    )
+    printed = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout
+    assert int(printed) == expected
