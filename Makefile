@@ -16,7 +16,7 @@ STATE ?= build
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
-VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS APT VENV
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS SOAK APT VENV
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL SSL_CERT_% REQUESTS_CA_BUNDLE XDG_% LANG LC_%
 ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
@@ -179,6 +179,9 @@ test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leave
 
 mutants: $(VENV)/installed-lab demo ## change the core in one place at a time and see which changes tests notice; MUTANTS="--only frontend/dispatch --sample 40"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
+
+soak: demo $(VENV)/installed-tests ## call everything for an hour while parts are killed, frozen and away; SOAK="--minutes 60 --seed 1"
+	@$(BIN)/python -m lab.soak $(SOAK)
 
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
 	@$(BIN)/python -m scripts.install.lock

@@ -10,6 +10,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pgserver
+import psutil
 
 
 class PostgresServer:
@@ -57,10 +58,17 @@ class PostgresServer:
             self._server.psql("SELECT pg_reload_conf()")
         self._server.psql(f"ALTER ROLE {role} PASSWORD '{password}'")
 
+    @property
+    def process(self) -> psutil.Process:
+        """The server, whose children are its connections."""
+        process: psutil.Process = self._server.get_postmaster_info().process
+        return process
+
     def stop(self) -> None:
         # At once, and not after it has written the data of all tests to the disk.
-        self._server.get_postmaster_info().process.send_signal(signal.SIGQUIT)
-        self._server.get_postmaster_info().process.wait()
+        process = self.process
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
         self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)
 
