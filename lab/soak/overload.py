@@ -33,7 +33,7 @@ from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
 
 _TIMES, _DIFFERENT_CALLS, _PEAK_CALLERS = 10, 64, 16
-_PEAK_SECONDS, _ALONE_SECONDS = 20.0, 12.0
+_PEAK_SECONDS, _ALONE_SECONDS = 15.0, 10.0
 # The queue fills first.
 _RAMP_SECONDS, _EMPTY_SECONDS = 5.0, 5.0
 _HEALTH_SECONDS, _PAUSE_SECONDS = 0.2, 0.2
