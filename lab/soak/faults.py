@@ -92,6 +92,10 @@ async def _freeze_model(product: Product, rng: random.Random) -> str:
 async def _kill_triton(product: Product, rng: random.Random) -> str:
     product.signal_triton(signal.SIGKILL)
     await asyncio.sleep(2)
+    return await _restart_triton(product, rng)
+
+
+async def _restart_triton(product: Product, rng: random.Random) -> str:
     await asyncio.to_thread(product.triton.stop)
     await product.start_triton()
     return ""
@@ -150,6 +154,8 @@ def _fill(filler: "os.PathLike[str]") -> None:
             pass
 
 
+# Nobody does this to it. It is started again, as every form of deployment does.
+BY_ITSELF = "Triton ended by itself"
 FAULTS: Mapping[str, Fault] = {
     "a frontend is killed": Fault(_kill_frontend, 20, loses=True),
     "a frontend is frozen": Fault(_freeze_frontend, 5),
@@ -157,6 +163,7 @@ FAULTS: Mapping[str, Fault] = {
     "a model's process is killed": Fault(_kill_model, 20),
     "a model's process is frozen": Fault(_freeze_model, 10),
     "Triton is killed": Fault(_kill_triton, 20),
+    BY_ITSELF: Fault(_restart_triton, 20),
     "Triton is frozen": Fault(_freeze_triton, 10),
     "the database is away": Fault(_database_away, 5),
     "the database is frozen": Fault(_database_frozen, 5),
@@ -176,13 +183,22 @@ class Weather:
 
     async def run(self, until_second: float) -> None:
         """No fault begins later than ``until_second`` of the soak."""
-        names = [name for name in FAULTS if name != "the disk is full" or self._product.disk.is_there]
+        names = [name for name in FAULTS if name != BY_ITSELF]
+        if not self._product.disk.is_there:
+            names.remove("the disk is full")
         while True:
             for name in self._rng.sample(names, len(names)):
-                await asyncio.sleep(self._pause)
+                await self._calm()
                 if self._now() > until_second:
                     return
                 await self._strike(name)
+
+    async def _calm(self) -> None:
+        end = self._now() + self._pause
+        while self._now() < end:
+            if not self._product.triton.alive():
+                await self._strike(BY_ITSELF)
+            await asyncio.sleep(0.5)
 
     async def _strike(self, name: str) -> None:
         begun = self._now()
@@ -199,4 +215,6 @@ class Weather:
         """Ask in a thread, because a frontend may take long to answer."""
         async with asyncio.timeout(_LONGEST_SECONDS):
             while not await asyncio.to_thread(self._product.is_whole):  # noqa: ASYNC110 - each turn asks
+                if not self._product.triton.alive():
+                    await _restart_triton(self._product, self._rng)
                 await asyncio.sleep(0.2)
