@@ -1,13 +1,14 @@
 """Callers of everything, faults of everything, for an hour: python -m lab.soak --minutes 60 --seed 1
 
 Starts a Triton with the demo's models, two frontends, Postgres, Redis and a chat server. Writes build/soak/report.md
-with plots. Ends with 1 if a promise broke or something leaks, and says what.
+with plots, also when Ctrl-C ends it earlier. Ends with 1 if a promise broke or something leaks, and says what.
 """
 
 import argparse
 import asyncio
 import os
 import shutil
+import signal
 import sys
 import time
 from pathlib import Path
@@ -30,13 +31,15 @@ async def _soak(product: Product, given: argparse.Namespace) -> Soak:
     traffic = Traffic(product, given.callers, given.pause, given.seed)
     watch = Watch(product, traffic.now)
     # Within an hour each fault comes about three times; a short soak has as many as fit.
-    weather = Weather(product, traffic.now, min(given.calm, seconds / len(FAULTS) / 2), given.seed)
+    calm = min(given.calm, seconds / len(FAULTS) / 2)
+    weather = Weather(product, traffic.now, calm, seconds - _CALM_SECONDS, given.seed)
+    asyncio.get_running_loop().add_signal_handler(signal.SIGINT, weather.stop)
     calling, watching = asyncio.create_task(traffic.run()), asyncio.create_task(watch.run())
-    raining = asyncio.create_task(weather.run(seconds - _CALM_SECONDS - 30))
+    raining = asyncio.create_task(weather.run())
     done, _ = await asyncio.wait((raining, calling, watching), return_when=asyncio.FIRST_COMPLETED)
     for task in done:
         task.result()
-    await asyncio.sleep(max(_CALM_SECONDS, seconds - traffic.now()))
+    await asyncio.sleep(_CALM_SECONDS)
     traffic.stop()
     await calling
     spent = traffic.now()

@@ -176,26 +176,30 @@ FAULTS: Mapping[str, Fault] = {
 class Weather:
     """Faults in an order by chance, each once before one comes again, with ``pause`` seconds between them."""
 
-    def __init__(self, product: Product, now: Callable[[], float], pause: float, seed: int) -> None:
-        self._product, self._now, self._pause = product, now, pause
+    def __init__(self, product: Product, now: Callable[[], float], pause: float, until: float, seed: int) -> None:
+        """No fault begins later than the second ``until`` of the soak."""
+        self._product, self._now, self._pause, self._until = product, now, pause, until
         self._rng = random.Random(seed)
         self.windows: list[Window] = []
 
-    async def run(self, until_second: float) -> None:
-        """No fault begins later than ``until_second`` of the soak."""
+    def stop(self) -> None:
+        self._until = 0.0
+
+    async def run(self) -> None:
+        """Until its time, or ``stop``."""
         names = [name for name in FAULTS if name != BY_ITSELF]
         if not self._product.disk.is_there:
             names.remove("the disk is full")
         while True:
             for name in self._rng.sample(names, len(names)):
                 await self._calm()
-                if self._now() > until_second:
+                if self._now() > self._until:
                     return
                 await self._strike(name)
 
     async def _calm(self) -> None:
         end = self._now() + self._pause
-        while self._now() < end:
+        while self._now() < min(end, self._until):
             if not self._product.triton.alive():
                 await self._strike(BY_ITSELF)
             await asyncio.sleep(0.5)
@@ -214,7 +218,7 @@ class Weather:
     async def _until_whole(self) -> None:
         """Ask in a thread, because a frontend may take long to answer."""
         async with asyncio.timeout(_LONGEST_SECONDS):
-            while not await asyncio.to_thread(self._product.is_whole):  # noqa: ASYNC110 - each turn asks
+            while not await asyncio.to_thread(self._product.is_whole):
                 if not self._product.triton.alive():
                     await _restart_triton(self._product, self._rng)
                 await asyncio.sleep(0.2)
