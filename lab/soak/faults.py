@@ -209,16 +209,20 @@ class Weather:
         detail = await FAULTS[name].act(self._product, self._rng)
         ended = self._now()
         with contextlib.suppress(TimeoutError):
-            await self._until_whole()
+            if await self._until_whole():
+                detail = f"{detail}, {BY_ITSELF}".removeprefix(", ")
         self.windows.append(Window(name, detail, begun, ended, self._now()))
         window = self.windows[-1]
         told = f"{name}{detail and f' ({detail})'}"
         print(f"{begun:6.0f} s  {told}: {ended - begun:.0f} s, all ready after {window.recovery:.1f} s", flush=True)
 
-    async def _until_whole(self) -> None:
-        """Ask in a thread, because a frontend may take long to answer."""
+    async def _until_whole(self) -> bool:
+        """Whether Triton ended by itself meanwhile. A thread asks, because a frontend may take long to answer."""
+        ended = False
         async with asyncio.timeout(_LONGEST_SECONDS):
             while not await asyncio.to_thread(self._product.is_whole):
                 if not self._product.triton.alive():
+                    ended = True
                     await _restart_triton(self._product, self._rng)
                 await asyncio.sleep(0.2)
+        return ended

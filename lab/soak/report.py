@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from lab.soak.faults import FAULTS
+from lab.soak.faults import BY_ITSELF, FAULTS
 from lab.soak.kinds import KINDS
 from lab.soak.plots import Band, Panel, Points, svg
 from lab.soak.traffic import Answer
-from lab.soak.verdict import Soak, broken, p95, quiet_answers, within
+from lab.soak.verdict import STARVED, Soak, broken, p95, quiet_answers, within
 from lab.soak.watch import GAUGES
 from scripts.benchmark.common.output import head, line, machine
 
@@ -46,7 +46,7 @@ def _answers(soak: Soak) -> str:
         times = [answer.seconds for answer in quiet_answers(soak, kind) if answer.tier != "bulk"]
         spent = f"{median(times):.2f}, {p95(times):.2f}" if times else "-"
         told = ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items()))
-        wrong = sum(bool(broken(answer, soak.windows)) for answer in own)
+        wrong = sum(bool(broken(answer, soak.disturbed)) for answer in own)
         lines.append(line((kind, len(own), told, f"{fates['left']}, {fates['lost']}", spent, wrong)))
     return "\n".join(lines)
 
@@ -61,6 +61,9 @@ def _faults(soak: Soak) -> str:
         refused = sum(answer.status == 502 for answer in meanwhile)
         lost = sum(answer.fate == "lost" for answer in meanwhile)
         lines.append(line((name, len(own), recovery or "-", len(meanwhile), refused, lost)))
+    ended = sum(BY_ITSELF in (window.name, window.detail[-len(BY_ITSELF) :]) for window in soak.windows)
+    part = sum(window.over - window.begun for window in soak.disturbed if window.name == STARVED) / soak.seconds
+    lines.append(f"\nTriton ended by itself {ended} times. For {100 * part:.0f} % of the time {STARVED}.")
     return "\n".join(lines)
 
 

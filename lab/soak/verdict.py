@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import combinations
 from statistics import median
 
@@ -22,6 +23,8 @@ _MB = 1024**2
 _LEAK_BYTES, _LEAK_PART, _LEAK_FILES = 32 * _MB, 0.08, 8
 # How much slower the last third of the quiet time may be than the first, beside what the machine itself is slower.
 _SLOWER, _LEAST_CALLS = 3.0, 10
+# The machine gives a thread less than this part of a processor: probes of half a second fail.
+STARVED, _STARVED = "others have the processors", 16
 # Share of the event loop's ticks that may be later than this in quiet time, on a machine that others use.
 _LATE_SECONDS, _LATE_SHARE = 0.5, 0.005
 
@@ -41,6 +44,23 @@ class Soak:
     died: Sequence[str]
     books: Sequence[str]
 
+    @cached_property
+    def disturbed(self) -> list[Window]:
+        """Faults, and times in which the machine gave too little for any promise of time."""
+        return [*self.windows, *starved(self.looks)]
+
+
+def starved(looks: Sequence[Look]) -> list[Window]:
+    """When others had the processors: a fixed piece of work took many times as long as at its fastest."""
+    fastest, found = min((look.slowness for look in looks), default=0.0), list[Window]()
+    for before, look, after in zip(looks, looks[1:], looks[2:], strict=False):
+        if look.slowness > _STARVED * fastest:
+            if found and found[-1].over >= before.at:
+                found[-1] = replace(found[-1], ended=after.at, over=after.at)
+            else:
+                found.append(Window(STARVED, "", before.at, after.at, after.at))
+    return found
+
 
 def within(windows: Sequence[Window], begun: float, ended: float) -> list[Window]:
     """The faults that a time overlaps."""
@@ -53,7 +73,9 @@ def broken(answer: Answer, windows: Sequence[Window]) -> str:
     if answer.fate == "late":
         return "no answer at all"
     if answer.fate == "lost":
-        may = any(FAULTS[each.name].loses for each in faults) or (faults and answer.kind in IN_PIECES)
+        may = any(each.name in FAULTS and FAULTS[each.name].loses for each in faults) or (
+            faults and answer.kind in IN_PIECES
+        )
         return "" if may else "the connection was lost"
     if answer.fate == "left":
         return ""
@@ -82,10 +104,12 @@ def verdict(soak: Soak) -> list[str]:
 
 
 def _of_answers(soak: Soak) -> Iterator[str]:
-    found = Counter((answer.kind, why) for answer in soak.answers if (why := broken(answer, soak.windows)))
+    found = Counter((answer.kind, why) for answer in soak.answers if (why := broken(answer, soak.disturbed)))
     for (kind, why), count in found.items():
         times = [
-            f"{answer.begun:.0f}" for answer in soak.answers if answer.kind == kind and broken(answer, soak.windows)
+            f"{answer.begun:.0f}"
+            for answer in soak.answers
+            if (answer.kind, broken(answer, soak.disturbed)) == (kind, why)
         ]
         yield f"{kind}: {count} times {why}, at {', '.join(times[:8])} s"
 
@@ -108,7 +132,7 @@ def growth(life: Sequence[tuple[float, float]]) -> float:
 
 
 def quiet(soak: Soak) -> list[Look]:
-    return [look for look in soak.looks if not within(soak.windows, look.at, look.at)]
+    return [look for look in soak.looks if not within(soak.disturbed, look.at, look.at)]
 
 
 def _of_resources(soak: Soak) -> Iterator[str]:
@@ -128,7 +152,7 @@ def _of_resources(soak: Soak) -> Iterator[str]:
 def quiet_answers(soak: Soak, kind: str) -> list[Answer]:
     """Those of a kind that no fault touched."""
     own = (answer for answer in soak.answers if answer.kind == kind and (answer.fate, answer.status) == ("whole", 200))
-    return [answer for answer in own if not within(soak.windows, answer.begun, answer.ended)]
+    return [answer for answer in own if not within(soak.disturbed, answer.begun, answer.ended)]
 
 
 def _of_time(soak: Soak) -> Iterator[str]:
@@ -151,7 +175,7 @@ def _of_loop(soak: Soak) -> Iterator[str]:
     """Ticks between two looks that no fault touched, of a frontend that was not started again between them."""
     ticks = late = 0.0
     for before, after in zip(soak.looks, soak.looks[1:], strict=False):
-        if within(soak.windows, before.at - 5, after.at):
+        if within(soak.disturbed, before.at - 5, after.at):
             continue
         for number in before.late.keys() & after.late.keys():
             grown = {

@@ -24,7 +24,7 @@ GAUGES = (
     "quartet_usage_waiting",
 )
 _LATE = re.compile(r'^quartet_loop_delay_seconds_(?:bucket\{le="([^"]+)"\}) (\S+)$', re.MULTILINE)
-_SPIN = 200_000
+_SPIN = 1_000_000
 
 
 @dataclass(frozen=True)

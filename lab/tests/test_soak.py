@@ -78,6 +78,12 @@ def test_what_takes_longer_and_longer_is_named_and_what_takes_the_whole_machine_
     assert verdict(replace(CALM, answers=answers, looks=slow)) == []
 
 
+def test_a_502_is_no_broken_promise_while_others_have_the_processors() -> None:
+    looks = [replace(_look(3.0 * n, 400 * _MB), slowness=0.3 if 90 < 3 * n < 110 else 0.01) for n in range(60)]
+    assert verdict(replace(CALM, answers=[REFUSED], looks=looks)) == []
+    assert verdict(replace(CALM, answers=[replace(REFUSED, begun=150.0, ended=151.0)], looks=looks))
+
+
 def test_a_recovery_that_takes_too_long_is_named() -> None:
     (said,) = verdict(replace(CALM, windows=[replace(KILLED, over=300.0)]))
     assert "only after 190 s" in said
