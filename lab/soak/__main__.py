@@ -24,6 +24,7 @@ from lab.soak.watch import GAUGES, Watch
 
 # Calm at the end, and the time after which nothing may be in hand.
 _CALM_SECONDS, _EMPTY_SECONDS = 30.0, 5.0
+_PATIENCE_SECONDS = 60.0
 
 
 async def _soak(product: Product, given: argparse.Namespace) -> Soak:
@@ -45,7 +46,7 @@ async def _soak(product: Product, given: argparse.Namespace) -> Soak:
     spent = traffic.now()
     await asyncio.sleep(_EMPTY_SECONDS)
     watching.cancel()
-    look = await asyncio.to_thread(watch.look)
+    look = await asyncio.to_thread(watch.look, _PATIENCE_SECONDS)
     left = {f"{name} of frontend {n}": each[name] for n, each in look.gauges.items() for name in GAUGES}
     died = [f"frontend {n} is gone" for n in (1, 2) if n not in look.gauges]
     died += [] if product.triton.alive() else ["Triton is gone"]

@@ -64,10 +64,11 @@ class Watch:
             self.looks.append(await asyncio.to_thread(self.look))
             await asyncio.sleep(_EVERY_SECONDS)
 
-    def look(self) -> Look:
+    def look(self, seconds: float = 5.0) -> Look:
+        """A frontend that does not tell its metrics within ``seconds`` is left out."""
         at, gauges, late = self.now(), {}, {}
         for number, frontend in enumerate(self.product.frontends, 1):
-            with suppress(OSError), urllib.request.urlopen(f"{frontend.admin_url}/metrics", timeout=5) as answer:
+            with suppress(OSError), urllib.request.urlopen(f"{frontend.admin_url}/metrics", timeout=seconds) as answer:
                 text = answer.read().decode()
                 gauges[number] = {name: summed(text, name) for name in GAUGES}
                 late[number] = {float(bound): float(count) for bound, count in _LATE.findall(text)}
