@@ -31,7 +31,8 @@ redis.call('HSET', KEYS[1], ARGV[1], string.format('%.3f', now) .. ' ' .. ARGV[2
 local all = redis.call('HGETALL', KEYS[1])
 for i = 1, #all, 2 do
     local at, snapshot = string.match(all[i + 1], '^(%S+) (.*)$')
-    if tonumber(at) < now - 2 then
+    local seconds = tonumber(at)
+    if not seconds or not (math.abs(now - seconds) <= 2) then
         redis.call('HDEL', KEYS[1], all[i])
     else
         table.insert(living, all[i])
@@ -147,9 +148,8 @@ class SharedFrontends:
                 # At first only some frontends are back. Shares among these alone would be too large.
                 self._failed, self._incomplete_beats, self._alive, self._beats = False, _HEARD_BEATS + 1, 0, {}
             self._incomplete_beats = max(0, self._incomplete_beats - 1)
-            self._snapshots = {
-                name.decode(): orjson.loads(text) for name, text in zip(living[::2], living[1::2], strict=True)
-            }
+            found = {name: _snapshot_of(text) for name, text in zip(living[::2], living[1::2], strict=True)}
+            self._snapshots = {name.decode(): each for name, each in found.items() if each is not None}
             self._alive += 1
             self._beats = {model: self._beats.get(model, 0) + 1 for model in own}
             self._changed()
@@ -157,6 +157,15 @@ class SharedFrontends:
     async def _publish(self, snapshot: bytes) -> Any:
         with redis_call("frontends"):
             return await self._script(keys=[_HASH], args=[self.name, snapshot])
+
+
+def _snapshot_of(text: bytes) -> Snapshot | None:
+    """The content of a heartbeat; None for what no frontend writes, since others may reach Redis too."""
+    try:
+        value = orjson.loads(text)
+    except ValueError:
+        return None
+    return value if isinstance(value, dict) and all(isinstance(work, int | float) for work in value.values()) else None
 
 
 async def _prolong(lock: "Lock") -> None:

@@ -24,7 +24,9 @@ from tests.eventually import until
 from tests.samples import Change
 
 
-@pytest.mark.parametrize("url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:"])
+@pytest.mark.parametrize(
+    "url", ["", "quartet", "mysql://a/b", "sqlite://", "sqlite:///:memory:", "postgresql://a/b?application_name=c"]
+)
 def test_an_invalid_url_is_refused(url: str) -> None:
     with pytest.raises(DatabaseUrlError):
         open_engine(url)

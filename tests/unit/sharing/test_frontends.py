@@ -1,8 +1,9 @@
 """Shares of frontends over the same Tritons, with a real Redis whose clock tests set."""
 
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 from contextlib import AsyncExitStack, contextmanager
+from typing import cast
 
 import pytest
 
@@ -238,3 +239,15 @@ async def test_frontends_send_heartbeats_by_themselves_and_leave_when_closed(
     await pair[1].close()
     await until(lambda: pair[0].share == 1)
     await pair[0].close()
+
+
+@pytest.mark.parametrize(
+    "entry", ["", "x", "{now} [1", "{now} 5", '{now} {{"m": "x"}}', '{later} {{"m": 1}}', "nan {{}}"], ids=repr
+)
+async def test_what_no_frontend_has_written_is_no_frontend(fleet: Fleet, entry: str) -> None:
+    frontend = fleet.join(m=1)
+    await fleet.beat(count=_HEARD)
+    written = frontend.redis.hset(module._HASH, "stranger", entry.format(now="1002.5", later="9999999"))
+    await cast(Awaitable[int], written)
+    await fleet.beat()
+    assert (frontend.count, frontend.share) == (1, 1.0)
