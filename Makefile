@@ -23,7 +23,7 @@ ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune mutants lock newest sbom audit documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune mutants soak lock newest sbom audit documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
