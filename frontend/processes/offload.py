@@ -151,8 +151,10 @@ class Offload:
                 await _ended(process)
             finally:
                 self._ready -= 1
-                process.kill()
                 self._drop(process)
+                process.kill()
+                # Some take a tenth of a second to end.
+                await asyncio.to_thread(process.wait)
             if process.reason is not None:
                 WORKERS_KILLED.labels(self._name, process.reason).inc()
             self._lost |= process.reason == "died"

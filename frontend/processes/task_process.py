@@ -83,8 +83,11 @@ class TaskProcess:
         self._process.kill()
 
     def kill(self) -> None:
-        """Kill it if it still runs, and wait for its end."""
+        """Kill it if it still runs."""
         self._process.kill()
+
+    def wait(self) -> None:
+        """Wait for its end, in a thread."""
         self._process.join()
 
 
