@@ -79,7 +79,7 @@ class Connection(web.RequestHandler):
         # Whether aiohttp reads no more now, and whether it is about to.
         self._is_full = self._resumes = False
         # The frames of a WebSocket, and whether they come too fast.
-        self._frames: FrameReader | None = None
+        self.frames: FrameReader | None = None
         self._rests = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -108,7 +108,7 @@ class Connection(web.RequestHandler):
             self._limit.leave(self._address)
         self._first_request.cancel()
         # Both refer to this connection, and reference cycles make garbage collection longer.
-        self._arriving, self._frames = EMPTY_PAYLOAD, None
+        self._arriving, self.frames = EMPTY_PAYLOAD, None
         super().connection_lost(exc)
 
     async def shutdown(self, timeout: float | None = 15.0) -> None:  # noqa: ASYNC109 - as aiohttp calls it
@@ -122,7 +122,7 @@ class Connection(web.RequestHandler):
 
     def data_received(self, data: bytes) -> None:
         """Parse. aiohttp bounds each line of a request's head, and we all of them together."""
-        if data and self._arriving.is_eof() and self._frames is None:
+        if data and self._arriving.is_eof() and self.frames is None:
             if self._head_bytes > _LONGEST_HEAD:
                 self.force_close()
             self._head_bytes += len(data)
@@ -130,8 +130,8 @@ class Connection(web.RequestHandler):
 
     def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
         """aiohttp reads messages of a WebSocket from now on."""
-        self._frames = FrameReader(parser, self._rest)
-        super().set_parser(cast(WebSocketReader, self._frames), data_received_cb)
+        self.frames = FrameReader(parser, self._rest)
+        super().set_parser(cast(WebSocketReader, self.frames), data_received_cb)
 
     def pause_reading(self) -> None:
         self._is_full = True
@@ -162,9 +162,9 @@ class Connection(web.RequestHandler):
 
     def _end_rest(self) -> None:
         self._rests = False
-        if self.transport is None or self._frames is None:
+        if self.transport is None or self.frames is None:
             return
-        ended, _ = self._frames.go_on()
+        ended, _ = self.frames.go_on()
         if ended:
             self.close()
         if not self._rests and not self._is_full:
