@@ -1,5 +1,6 @@
 import time
 
+import psutil
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -269,3 +270,13 @@ def test_the_lines_of_a_list_are_joined_with_pauses() -> None:
 def test_any_text_can_be_read(text: str) -> None:
     for language in ("en", "de", "fr", "it", "es"):
         assert all(sentence.strip() for sentence in split(text, language))
+
+
+def test_sentences_leave_little_memory_behind() -> None:
+    phonemize("Hello you.", ENGLISH)
+    process = psutil.Process()
+    before = process.memory_full_info().uss
+    for _ in range(2_000):
+        phonemize("Hello you.", ENGLISH)
+    # espeak-ng's bridge leaks as much for each time that it is told the voice.
+    assert process.memory_full_info().uss - before < 2_000 * 1_000
