@@ -171,7 +171,7 @@ def _blocked_seconds(looks: list[_Look]) -> float:
 def watch_this_process(report: Callable[[str], object]) -> None:
     """Watch the loops of this process that are asyncio's own."""
     watch = LoopWatch(report, PRODUCT, TESTS)
-    asyncio.Handle._run = watch.timed(asyncio.Handle._run)  # type: ignore[attr-defined]
+    asyncio.Handle._run = watch.timed(asyncio.Handle._run)  # type: ignore[method-assign]
     watch.start()
 
 
@@ -201,13 +201,17 @@ def _watched_loop() -> uvloop.Loop:
         setattr(Connection, name, watch.timed(getattr(Connection, name)))
 
     class Loop(uvloop.Loop):
-        def call_soon(self, callback: Any, *arguments: Any, **named: Any) -> asyncio.Handle:
+        def call_soon(self, callback: Any, *arguments: Any, **named: Any) -> asyncio.Handle:  # type: ignore[override]
             return super().call_soon(watch.timed(callback), *arguments, **named)
 
-        def call_soon_threadsafe(self, callback: Any, *arguments: Any, **named: Any) -> asyncio.Handle:
+        def call_soon_threadsafe(  # type: ignore[override]
+            self, callback: Any, *arguments: Any, **named: Any
+        ) -> asyncio.Handle:
             return super().call_soon_threadsafe(watch.timed(callback), *arguments, **named)
 
-        def call_later(self, delay: float, callback: Any, *arguments: Any, **named: Any) -> asyncio.TimerHandle:
+        def call_later(  # type: ignore[override]
+            self, delay: float, callback: Any, *arguments: Any, **named: Any
+        ) -> asyncio.TimerHandle:
             return super().call_later(delay, watch.timed(callback), *arguments, **named)
 
         def close(self) -> None:

@@ -26,7 +26,8 @@ from tests.conftest import Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import runner_of
-from tests.live import TRANSCRIBED, Live, live, pcm, refused, silence, spoken
+from tests.live import PATH, TRANSCRIBED, Live, live, pcm, refused, silence, spoken
+from tests.raw import connection, head
 from tests.samples import value
 from tests.speech import SAMPLE_RATE, say
 
@@ -389,3 +390,23 @@ async def test_a_message_that_waits_for_its_turn_counts(client: Client, monkeypa
         await session.say(pcm(silence(10.0)), 10**6)
         await session.say(pcm(silence(20.0)), 10**6)
         await until(lambda: value("quartet_held_bytes") > held + 1_280_000)
+
+
+async def _send_on(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """The same again and again, until the connection is gone."""
+    while True:
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.mark.settings(write_seconds=1.0)
+async def test_a_client_that_reads_no_events_is_cut_off(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_MESSAGES_A_SECOND", 1_000_000)
+    event = b'{"type": "input_audio_buffer.clear"}' + b" " * 1_100
+    upgrade = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13")
+    async with connection(client.server.port) as (_, writer):
+        writer.write(head("GET", PATH, *upgrade, f"Sec-WebSocket-Key: {'A' * 22}=="))
+        await until(lambda: value("quartet_live_sessions", tier="free") == 1)
+        with pytest.raises(ConnectionError):
+            await _send_on(writer, (b"\x81\xfe" + len(event).to_bytes(2) + bytes(4) + event) * 20)
+    await until(lambda: not value("quartet_live_sessions", tier="free"))

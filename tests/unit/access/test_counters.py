@@ -10,7 +10,7 @@ from redis.asyncio import Redis
 
 from frontend.access.counters import Limit, MemoryCounters
 from frontend.access.limits import Counters
-from frontend.access.storages import RedisMinuteStorage
+from frontend.access.storages import MINUTE, RedisMinuteStorage
 from frontend.observe.metrics import LIMITER_DEGRADED
 from tests.clocks import LimitsClock
 from tests.redis import RedisServer
@@ -178,3 +178,14 @@ def test_many_keys_cost_a_request_no_more_than_few() -> None:
 
     few, many = (min(asyncio.run(cost(keys)) for _ in range(3)) for keys in (10, 20_000))
     assert many < 5 * few
+
+
+async def test_counts_of_two_minutes_ago_are_forgotten(limits_clock: LimitsClock) -> None:
+    counters = MemoryCounters()
+    for number in range(1_000):
+        await counters.take([limit_of(10, str(number))])
+    counted = counters._storage
+    assert len(counted._current) == 1_000
+    limits_clock.move_to(limits_clock.now + 2 * MINUTE)
+    await counters.take([limit_of(10, "new")])
+    assert (len(counted._previous), len(counted._current)) == (0, 1)
