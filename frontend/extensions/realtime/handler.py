@@ -13,7 +13,7 @@ from frontend.extensions.realtime.session import Session
 from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
-from frontend.http.connection import ON_REVOKED
+from frontend.http.connection import ON_REVOKED, read_frames_with
 from frontend.http.state import SERVER_STATE
 from frontend.observe.logs import log
 
@@ -37,6 +37,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
     async with live.admitted(request[CALLER]) as counted:
+        read_frames_with(request, socket.read_frames)
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
@@ -54,6 +55,8 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
             await wire.close(SessionEnd(WSCloseCode.INTERNAL_ERROR))
         finally:
             state.leaving.discard(session.leave)
+            # They refer to the session, and reference cycles make garbage collection longer.
+            socket.frames = None
     return socket
 
 

@@ -7,14 +7,14 @@ from contextlib import suppress
 
 import orjson
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+from aiohttp.http import WebSocketReader
 
-from frontend.concurrency.pace import Pace
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest
 from frontend.extensions.realtime import events
-from frontend.http.connection import Connection
-from frontend.http.frames import FrameReader
+from frontend.extensions.realtime.frames import FrameReader
+from frontend.extensions.realtime.pace import Pace
 
 # Bytes of a message: four seconds of PCM in base64, for which each session has memory; and the most, as at OpenAI, of
 # which 15 MiB may be audio.
@@ -53,12 +53,12 @@ class Socket(web.WebSocketResponse):
             writer_limit=_UNREAD_BYTES,
         )
         self._request = request
+        self.frames: FrameReader | None = None
 
-    @property
-    def frames(self) -> FrameReader | None:
-        """What has arrived; None when the connection is gone."""
-        connection = self._request.protocol
-        return connection.frames if isinstance(connection, Connection) else None
+    def read_frames(self, reader: WebSocketReader, rest: Callable[[float], None]) -> FrameReader:
+        """What the connection reads frames with."""
+        self.frames = FrameReader(reader, rest)
+        return self.frames
 
     @property
     def is_cut(self) -> bool:
