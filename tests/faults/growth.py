@@ -129,15 +129,17 @@ def _product(folder: Path) -> Iterator[tuple[str, int]]:
 
 async def _run(url: str, pid: int, kind: str, count: int) -> None:
     work, each, at_once = KINDS[kind]
-    calls = max(20, count // each)
+    calls = max(2 * at_once, count // each)
+    # As many at once as later: the first time takes memory that stays.
+    first = max(calls // 20, at_once)
     timeout = aiohttp.ClientTimeout(total=600)
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(url, headers=bearer(KEY), timeout=timeout, connector=connector) as session:
-        await _do(session, work, calls // 20, min(at_once, calls // 20))
+        await _do(session, work, first, at_once)
         before = memory(pid)
-        await _do(session, work, calls - calls // 20, at_once)
+        await _do(session, work, calls - first, at_once)
     grown = memory(pid) - before
-    done = (calls - calls // 20) * each
+    done = (calls - first) * each
     print(
         f"{kind}: {before:.0f} MB, {grown:+.1f} MB after {done} more ({1000 * grown / done:+.2f} per 1,000)", flush=True
     )
