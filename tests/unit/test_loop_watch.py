@@ -111,7 +111,7 @@ def test_a_call_that_blocks_is_found_with_its_stack(product: Any, watched: Watch
 
 
 def test_a_garbage_collection_counts(product: Any, watched: Watched) -> None:
-    circles: list[list[Any]] = [[] for _ in range(300_000)]
+    circles: list[list[Any]] = [[] for _ in range(900_000)]
     for each in circles:
         each.append(each)
     del circles, each
