@@ -21,6 +21,7 @@ from frontend.http.server import freeze_objects
 from frontend.observe.logs import set_up_logging
 from tests.clocks import LimitsClock
 from tests.fakes import FakeTriton
+from tests.loop_watch import watch_frontend
 
 _BEAT_SECONDS = 0.001
 
@@ -66,6 +67,7 @@ async def _serve(settings: Settings, watch: Watch | None) -> None:
 
 
 if __name__ == "__main__":
+    watch_frontend()
     if "--one-minute" in sys.argv:
         LimitsClock()
     loaded = Settings.from_env(os.environ)

@@ -28,6 +28,8 @@ from frontend.tritons.triton import bad_answer
 
 # Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
+# Ten seconds of sound, which take a millisecond to scale.
+_INLINE_SAMPLES = 240_000
 # Bytes per character or symbol for a slow speaker: 22,050 samples of two bytes a second.
 BYTES_PER_CHARACTER = 4000
 
@@ -126,7 +128,9 @@ class SpeechPipeline:
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
         text.length.add(audio.size + self.pause(voice) * part.ends)
-        return part, to_int16(audio, voice.least_peak)
+        if audio.size <= _INLINE_SAMPLES:
+            return part, to_int16(audio, voice.least_peak)
+        return part, await self.encoders.run(context, to_int16, audio, voice.least_peak)
 
     def pause(self, voice: ExportedVoice) -> int:
         """Samples between two sentences."""
