@@ -65,10 +65,14 @@ async def _serve(settings: Settings, watch: Watch | None) -> None:
         await runner.cleanup()
 
 
-if __name__ == "__main__":
+def main() -> None:
     if "--one-minute" in sys.argv:
         LimitsClock()
     loaded = Settings.from_env(os.environ)
     set_up_logging(loaded.log_level, loaded.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
         runner.run(_serve(loaded, Watch() if "--watch" in sys.argv else None))
+
+
+if __name__ == "__main__":
+    main()

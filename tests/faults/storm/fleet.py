@@ -1,11 +1,14 @@
 """Two frontends that are killed and started again, and callers who repeat each request until it is answered."""
 
 import asyncio
+import json
 import os
 import random
+import signal
 import sys
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -13,13 +16,14 @@ import aiohttp
 
 from scripts.local_triton.checks import free_port
 from tests.conftest import ROOT, bearer
+from tests.eventually import until
 from tests.frontends import named
 
 FRONTENDS = 2
 _CALLERS = 12
 _RETRY_SECONDS = 0.05
 # Of a busy machine.
-_START_SECONDS = 90.0
+_LONGEST_SECONDS = 300.0
 _FAILURES = (aiohttp.ClientError, ConnectionError, TimeoutError)
 # In micro-CHF per token.
 EMBEDDING, RANKING = 3, 7
@@ -33,43 +37,60 @@ class Fleet:
     within: tuple[str, ...]
     log: Path
     ports: list[int] = field(default_factory=lambda: [free_port() for _ in range(FRONTENDS)])
-    processes: dict[int, asyncio.subprocess.Process] = field(default_factory=dict)
-
-    async def start(self, port: int) -> None:
-        """Start one until it answers, again and again as a supervisor does."""
-        command = (*self.within, sys.executable, "-m", "tests.fake_frontend")
-        environ = {**os.environ, **self.environ, **named(PORT=port, LOG_LEVEL="ERROR")}
-        with self.log.open("ab") as log:
-            while True:
-                self.processes[port] = process = await asyncio.create_subprocess_exec(
-                    *command, cwd=ROOT, env=environ, stdout=asyncio.subprocess.PIPE, stderr=log
-                )
-                assert process.stdout is not None
-                if await process.stdout.readline():
-                    return
-                await process.wait()
-
-    async def kill(self, port: int) -> None:
-        self.processes[port].kill()
-        await self.processes[port].wait()
-
-    async def stop(self) -> None:
-        """As an operator does: everything is settled."""
-        for process in self.processes.values():
-            process.terminate()
-        for process in self.processes.values():
-            await process.wait()
+    _pids: dict[int, int] = field(default_factory=dict)
 
     async def __aenter__(self) -> "Fleet":
-        async with asyncio.timeout(_START_SECONDS):
-            await asyncio.gather(*map(self.start, self.ports))
+        command = (*self.within, sys.executable, "-m", "tests.faults.storm.forks")
+        pipe = asyncio.subprocess.PIPE
+        with self.log.open("wb") as log:
+            self._forks = await asyncio.create_subprocess_exec(
+                *command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=log, start_new_session=True
+            )
+        self._said = asyncio.create_task(self._listen())
+        self._forked, self._serving = asyncio.Queue[int](), set[int]()
+        await asyncio.gather(*map(self.start, self.ports))
         return self
 
     async def __aexit__(self, *error: object) -> None:
-        for process in self.processes.values():
-            if process.returncode is None:
-                process.kill()
-                await process.wait()
+        assert self._forks.stdin is not None
+        self._forks.stdin.close()
+        await self._forks.wait()
+        await self._said
+
+    async def _listen(self) -> None:
+        assert self._forks.stdout is not None
+        async for line in self._forks.stdout:
+            if line.startswith(b"http"):
+                self._serving.add(int(line.rsplit(b":", 1)[1]))
+            else:
+                self._forked.put_nowait(int(line))
+
+    async def start(self, port: int) -> None:
+        """Start one until it answers, again and again as a supervisor does."""
+        assert self._forks.stdin is not None
+        self._serving.discard(port)
+        environ = {**self.environ, **named(PORT=port, LOG_LEVEL="ERROR")}
+        while port not in self._serving:
+            self._forks.stdin.write(json.dumps(environ).encode() + b"\n")
+            self._pids[port] = await self._forked.get()
+            await self._until(lambda: port in self._serving or not self._lives(port))
+
+    async def kill(self, port: int) -> None:
+        os.kill(self._pids[port], signal.SIGKILL)
+        await self._until(lambda: not self._lives(port))
+
+    async def stop(self) -> None:
+        """As an operator does: everything is settled."""
+        for pid in self._pids.values():
+            os.kill(pid, signal.SIGTERM)
+        await self._until(lambda: not any(map(self._lives, self.ports)))
+
+    def _lives(self, port: int) -> bool:
+        return Path(f"/proc/{self._pids[port]}").exists()
+
+    @staticmethod
+    async def _until(condition: Callable[[], bool]) -> None:
+        await until(condition, _LONGEST_SECONDS)
 
 
 @dataclass(frozen=True)
