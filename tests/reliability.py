@@ -1,4 +1,6 @@
-"""Run the tests that docs/reliability.md names: ``python -m tests.reliability [words that a name must have one of]``.
+"""Run the tests that docs/reliability.md names: ``python -m tests.reliability [words] [options of pytest]``.
+
+With words, those whose file or name has one of them.
 
 In the page, ``unit/billing/charges::a_name`` is ``test_a_name`` in tests/unit/billing/test_charges.py.
 """
@@ -24,10 +26,11 @@ def _file(place: str) -> str:
     return f"{f'client/tests{folder[6:]}' if folder.startswith('client') else f'tests/{folder}'}/test_{name}.py"
 
 
-def main(words: list[str]) -> int:
+def main(arguments: list[str]) -> int:
+    words, options = ([each for each in arguments if each.startswith("-") is an_option] for an_option in (False, True))
     tests = [f"{file}::{function}" for file, function in named(PAGE.read_text(encoding="utf-8"))]
     chosen = [test for test in tests if not words or any(word in test for word in words)]
-    return pytest.main(["-q", "--rootdir", str(ROOT), *chosen]) if chosen else 1
+    return pytest.main(["-q", *options, *chosen]) if chosen else 1
 
 
 if __name__ == "__main__":

@@ -126,7 +126,7 @@ async def storm(
         clients.may_stop = True
         await calling
         # A frontend that lives settles for those that died.
-        await until(lambda: len(list(disk.folder.glob("*.spool"))) <= FRONTENDS)
+        await until(lambda: len(list(disk.folder.glob("*.spool"))) <= FRONTENDS, 60)
         await fleet.stop()
     async with engine.connect() as connection:
         rows = await connection.execute(select(USAGE_EVENTS.c.request_id, USAGE_EVENTS.c.amount))

@@ -2,6 +2,7 @@
 
 import uuid
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from redis.asyncio import Redis
@@ -61,7 +62,8 @@ async def test_redis_may_be_away_at_the_start() -> None:
 async def test_a_redis_that_takes_no_counts_is_one_that_is_away(
     own_redis: RedisServer, refusing: str, taking: str
 ) -> None:
-    async with shared(own_redis.url) as counters, Redis.from_url(own_redis.url) as redis:
+    redis: Any = Redis.from_url(own_redis.url)
+    async with shared(own_redis.url) as counters, redis:
         await redis.execute_command(*refusing.split())
         assert await passed([counters], [limit_of(3, "a")], 10) == 3
         assert LIMITER_DEGRADED._value.get() == 1
