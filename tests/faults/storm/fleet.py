@@ -23,7 +23,7 @@ FRONTENDS = 2
 _CALLERS = 12
 _RETRY_SECONDS = 0.05
 # Of a busy machine.
-_LONGEST_SECONDS = 300.0
+_LONGEST_SECONDS = 120.0
 _FAILURES = (aiohttp.ClientError, ConnectionError, TimeoutError)
 # In micro-CHF per token.
 EMBEDDING, RANKING = 3, 7
@@ -48,7 +48,8 @@ class Fleet:
             )
         self._said = asyncio.create_task(self._listen())
         self._forked, self._serving = asyncio.Queue[int](), set[int]()
-        await asyncio.gather(*map(self.start, self.ports))
+        async with asyncio.timeout(_LONGEST_SECONDS):
+            await asyncio.gather(*map(self.start, self.ports))
         return self
 
     async def __aexit__(self, *error: object) -> None:
