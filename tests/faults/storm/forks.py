@@ -4,20 +4,32 @@ Each line of its input has the environment of another one; its output has their 
 with the input.
 """
 
+import asyncio
 import json
 import os
 import signal
 import sys
 import traceback
+from functools import partial
 
 from tests import fake_frontend
+from tests.fakes import FakeTriton
+
+# Long enough that kills and a full disk meet requests at work.
+_CALL_SECONDS = 0.05
+
+
+def _slow(address: str) -> FakeTriton:
+    triton = FakeTriton(address)
+    triton.wait = partial(asyncio.sleep, _CALL_SECONDS)
+    return triton
 
 
 def _serve(environ: dict[str, str]) -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ.update(environ)
     try:
-        fake_frontend.main()
+        fake_frontend.main(_slow)
     except BaseException:
         traceback.print_exc()
     # What it inherited is its parent's to end.
