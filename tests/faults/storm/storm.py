@@ -23,6 +23,8 @@ from tests.fakes import add_key
 from tests.faults.storm.fleet import EMBEDDING, FRONTENDS, RANKING, Clients, Delivered, Fleet
 from tests.frontends import named
 
+# In a shorter outage, a busy machine may answer nobody.
+_NOTICED_SECONDS = 10.0
 _ORG, _TOP_UP = "acme", 1_000_000_000
 _PRICES = f"[prices.embed-m3]\nmillion_tokens = {EMBEDDING}\n[prices.rerank-v2-m3]\nmillion_tokens = {RANKING}\n"
 
@@ -67,7 +69,8 @@ class Outcome:
             f"the sums by day are off by {charged - self.by_day}": charged == self.by_day,
             f"{self.reservations} reservations are left": not self.reservations,
             f"charges are left: {self.files}": not self.files,
-            "nobody was answered while the database was away": meanwhile,
+            "nobody was answered while the database was away": meanwhile
+            or self.away[1] - self.away[0] < _NOTICED_SECONDS,
         }
         return [fault for fault, holds in checks.items() if not holds]
 
