@@ -28,6 +28,7 @@ CASES = {
     **cases_audio.forms(),
     **cases_audio.files(),
 }
+ODD = {**cases_http.odd(), **cases_audio.odd()}
 # Words that would reveal internals: paths, libraries, stacks.
 TELLING = ("/home", "/usr", "/tmp", "/work", "packages", "Traceback", "Errno", "av.error", "ffmpeg", "aiohttp", "0x")
 
@@ -55,6 +56,12 @@ async def test_a_hostile_request_gets_its_status_and_shape(frontend: Frontend, n
     assert set(body["error"]) == {"message", "type", "param", "code"}
     assert body["error"]["type"] == TYPES[answer.status]
     assert not [word for word in TELLING if word in body["error"]["message"]]
+
+
+@pytest.mark.parametrize("name", ODD)
+async def test_an_odd_request_is_answered(frontend: Frontend, name: str) -> None:
+    answer = await ask(frontend.port, ODD[name])
+    assert answer.status == 200, answer.body
 
 
 def _processes(frontend: Frontend) -> list[psutil.Process]:
