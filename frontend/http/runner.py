@@ -8,6 +8,7 @@ from aiohttp import StreamReader, web
 from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
+from frontend.http.arrival import OF_ANOTHER_VERSION, VERSIONS
 from frontend.http.connection import Connection
 from frontend.http.connection_limit import ConnectionLimit
 from frontend.http.state import SERVER_STATE, ServerState
@@ -52,7 +53,11 @@ class _Server(web.Server):
         ) -> web.BaseRequest:
             assert isinstance(connection, Connection)
             connection.begin(body)
-            return create(message, body, connection, *more)
+            known = message.version in VERSIONS
+            # An answer has the version of its request.
+            request = create(message if known else message._replace(version=VERSIONS[-1]), body, connection, *more)
+            request[OF_ANOTHER_VERSION] = not known
+            return request
 
         self.request_handler, self.request_factory = counted, begun
 
