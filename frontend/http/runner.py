@@ -8,9 +8,11 @@ from aiohttp import StreamReader, web
 from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
+from frontend.errors import InvalidRequest
 from frontend.http.arrival import OF_ANOTHER_VERSION, VERSIONS
 from frontend.http.connection import Connection
 from frontend.http.connection_limit import ConnectionLimit
+from frontend.http.rendering import refusal
 from frontend.http.state import SERVER_STATE, ServerState
 
 # Most connections to the admin port, for probes and metrics, independent of the API port.
@@ -45,6 +47,9 @@ class _Server(web.Server):
             self.requests += 1
             try:
                 return await handle(request)
+            except web.HTTPExpectationFailed:
+                # A path or a method that does not exist has no expectations of ours (``defer_continue``).
+                return refusal(InvalidRequest("this expectation is not known here"))
             finally:
                 self.requests -= 1
 

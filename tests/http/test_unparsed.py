@@ -23,6 +23,7 @@ from tests.http.calls import EMBED, EMBEDDED
 from tests.live import PATH as LIVE
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head, post
+from tests.refusals import fault_of
 
 pytestmark = pytest.mark.settings(admin_key=calls.ADMIN_KEY, chat_upstream="http://127.0.0.1:1/v1")
 _IN_PATH = re.compile(r"\{[^}]+\}")
@@ -73,6 +74,16 @@ async def test_what_the_parser_takes_and_should_not_is_400_and_ends_the_connecti
         rest = await reader.read()
     assert b"invalid_request_error" in rest
     assert b"\r\nHTTP/1.1" not in rest
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/nothing"), ("GET", "/nothing"), ("GET", EMBED)])
+async def test_an_unknown_expectation_is_400_where_there_is_nothing(client: Client, method: str, path: str) -> None:
+    refusal = await ask(client.server.port, head(method, path, "Expect: bogus"))
+    assert (refusal.status, fault_of(refusal)) == (400, "")
+
+
+async def test_an_unknown_expectation_changes_nothing_where_there_is_something(client: Client) -> None:
+    assert (await ask(client.server.port, head("GET", "/v1/models", "Expect: bogus"))).status == 200
 
 
 @pytest.mark.parametrize("codings", ["chunked", "Chunked", "  chunked  "])
