@@ -108,6 +108,23 @@ def test_a_body_in_whole_chunks_is_read_behind_the_proxy(place: Place) -> None:
     assert _ask(place.proxied, _own(data)).status == 200
 
 
+def test_a_body_of_connect_reaches_nobody_else_behind_the_proxy(place: Place) -> None:
+    within = head("GET", "/v1/models/stt-1")
+    body = _own(head("CONNECT", EMBED, f"Content-Length: {len(within)}")) + within
+
+    async def attack() -> list[list[Answer]]:
+        good = Message([_own(post(EMBED, b'{"input": "a"}'))])
+        wrong = Message([body])
+        messages = [message for _ in range(20) for message in (wrong, good, good)]
+        return [
+            answers_in(each) for each in await asyncio.gather(*(exchange(place.proxied, each) for each in messages))
+        ]
+
+    answers = asyncio.run(attack())
+    assert all(len(each) <= 1 for each in answers)
+    assert all(answer.status == 200 and b"embedding" in answer.body for each in answers[1::3] for answer in each)
+
+
 @pytest.mark.parametrize("path", ["/metrics", "/health/ready", "/admin/v1/keys", "/keys"])
 def test_a_path_that_the_proxy_hides_is_refused_like_one_that_does_not_exist(place: Place, path: str) -> None:
     hidden, unknown = (_ask(place.proxied, _own(head("GET", name))) for name in (path, "/nothing"))

@@ -86,6 +86,18 @@ async def test_an_unknown_expectation_changes_nothing_where_there_is_something(c
     assert (await ask(client.server.port, head("GET", "/v1/models", "Expect: bogus"))).status == 200
 
 
+@pytest.mark.parametrize("path", [EMBED, "/v1/nothing", "/health/live"])
+@pytest.mark.parametrize("key", [KEY, "wrong"])
+async def test_a_body_of_connect_is_no_request(client: Client, path: str, key: str) -> None:
+    within = head("GET", "/v1/models")
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("CONNECT", path, f"Content-Length: {len(within)}", key=key) + within)
+        refusal = await read_answer(reader)
+        assert (refusal.status, fault_of(refusal)) == (400, "")
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
+
+
 @pytest.mark.parametrize("codings", ["chunked", "Chunked", "  chunked  "])
 async def test_a_body_may_be_chunked(client: Client, codings: str) -> None:
     data = head("POST", EMBED, f"Transfer-Encoding: {codings}") + _CHUNKS
