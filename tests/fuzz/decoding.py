@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.audio.decode import BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
+from frontend.audio.detector import load_detector
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import WindowRules, prepare, room_for
 from frontend.audio.sniff import recognise
 from frontend.config.settings import Settings
 from frontend.processes.shared_memory import Attached
-from tests.fuzz.containers import damaged
+from tests.fuzz.containers import damaged, seeds
 
 _REFUSALS = (BeyondLimitsError, DamagedAudioError, TooLongError, UnknownCodecError, UnknownFormatError)
 _LONGEST_AUDIO = 60.0
@@ -39,6 +40,12 @@ class _Memory:
 @cache
 def _room() -> NDArray[np.int16]:
     return np.zeros(room_for(_LONGEST_AUDIO) // 2, np.int16)
+
+
+def warm() -> None:
+    """Make what a process needs before it is confined, and may read no more files."""
+    load_detector()
+    seeds()
 
 
 def file_of(seed: int) -> bytes:

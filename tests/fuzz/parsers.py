@@ -34,12 +34,12 @@ from frontend.extensions.chat import bounds, metering, models
 from frontend.extensions.chat import protocol as chat
 from frontend.extensions.dialects import embeddings as other_embeddings
 from frontend.extensions.dialects import rerank as other_rerank
+from frontend.extensions.realtime.frames import FrameReader
 from frontend.extensions.realtime.protocol import SessionConfig, id_of
 from frontend.extensions.realtime.protocol import parse as parse_event
 from frontend.extensions.realtime.protocol import read as read_event
 from frontend.http.arrival import refuse_encoding, refuse_faulty
 from frontend.http.form import Shape, read_form
-from frontend.http.frames import FrameReader
 from frontend.http.json import Converts, parse_json
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.embeddings import protocol as embeddings
@@ -117,6 +117,9 @@ class _Body:
         for piece in self._pieces:
             self.total_bytes += len(piece)
             yield piece
+
+    def at_eof(self) -> bool:
+        return self.total_bytes == sum(map(len, self._pieces))
 
 
 def _form(pieces: Sequence[bytes]) -> object:

@@ -7,7 +7,7 @@ from typing import Any
 
 from frontend.errors import BadGateway
 from frontend.processes.offload import Offload, TaskKilledError
-from tests.fuzz.decoding import outcomes
+from tests.fuzz.decoding import outcomes, warm
 from tests.fuzz.sending import Report
 
 _BATCH = 25
@@ -18,7 +18,7 @@ _MOST_SECONDS = 2.0
 async def decode_all(seeds: Iterable[int], until: float = 1e12) -> Report:
     """Decode the files of these seeds in a process as the product's, up to ``until`` (monotonic seconds)."""
     report, left, began = Report(), iter(seeds), time.monotonic()
-    pool = Offload("audio", 1, tasks=40, seconds=30.0)
+    pool = Offload("audio", 1, tasks=40, seconds=30.0, prepare=warm)
     try:
         while time.monotonic() < until and (batch := list(islice(left, _BATCH))):
             try:
