@@ -17,6 +17,13 @@ def test_damaged_files_come_to_sound_to_silence_or_to_a_refusal() -> None:
     assert {"heard", "silent", "DamagedAudioError", "UnknownFormatError"} <= report.statuses.keys()
 
 
+# Holes in sound of more than eight channels.
+@pytest.mark.parametrize("seed", [501001399])
+def test_a_file_that_once_ended_the_process_is_refused(seed: int) -> None:
+    report = asyncio.run(decode_all([seed]))
+    assert (report.found, dict(report.statuses)) == ([], {"BeyondLimitsError": 1})
+
+
 def test_a_file_is_the_same_for_a_seed() -> None:
     assert file_of(7) == file_of(7) != file_of(8)
 

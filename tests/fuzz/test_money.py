@@ -15,7 +15,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageQueries
-from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger, Placed
+from frontend.billing.ledger import Charge, IdempotencyWindow, Ledger, Numbered
 from frontend.billing.wallets import Wallets
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
@@ -69,8 +69,8 @@ class Money(RuleBasedStateMachine):
         self.holder, self.place = f"holder{self.holders}", 0
         self.wallets = Wallets(self.engine, self.holder)
         self.reserved: list[str] = []
-        self.spool: list[Placed] = []
-        self.written: list[Placed] = []
+        self.spool: list[Numbered] = []
+        self.written: list[Numbered] = []
 
     @rule(amount=st.integers(1, 300))
     def money_comes(self, amount: int) -> None:
@@ -129,7 +129,7 @@ class Money(RuleBasedStateMachine):
     def a_batch_is_sent_again(self) -> None:
         self._write(self.written, [])
 
-    def _write(self, batch: list[Placed], new: list[Charge]) -> None:
+    def _write(self, batch: list[Numbered], new: list[Charge]) -> None:
         """Write a batch, of which only these charges are new."""
         free, reserved = self.runner.run(self._state())
         self.runner.run(Ledger(self.engine, self.holder, _WINDOW).write(batch))
