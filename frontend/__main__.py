@@ -36,8 +36,9 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
+    from frontend.administration.commands import audit, keys, usage
     from frontend.catalogue.version import VERSION
-    from frontend.commands import audit, check, keys, usage
+    from frontend.commands import check
     from frontend.commands.arguments import positive
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")

@@ -11,6 +11,8 @@ from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRI
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.discovery.discovery import Connect
+from frontend.extensions.chat import handler as chat
+from frontend.extensions.realtime import handler as realtime
 from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
@@ -22,13 +24,12 @@ from frontend.middleware.limits import limits_middleware
 from frontend.middleware.ports import ports_middleware
 from frontend.middleware.query import query_middleware
 from frontend.observe.metrics import BUILD, MODEL_EXPORT
-from frontend.operations.chat import handler as chat
 from frontend.operations.embeddings import handler as embeddings
-from frontend.operations.realtime import handler as realtime
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
+from frontend.operations.status import metrics
 from frontend.operations.transcription import handler as transcription
-from frontend.pages import fixed, metrics
+from frontend.pages import fixed
 from frontend.pages.routes import QUERIES, routes
 from frontend.pages.site import missing_middleware
 from frontend.parts import run_parts

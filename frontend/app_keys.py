@@ -6,24 +6,24 @@ from aiohttp import web
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
-from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
+from frontend.administration.registry import Registry
 from frontend.catalogue.exports import Export
+from frontend.concurrency.turnstile import Turnstile
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
+from frontend.extensions.chat.pipeline import ChatPipeline
+from frontend.extensions.realtime.pipeline import LivePipeline
 from frontend.http.answers import CONTEXT as CONTEXT
 from frontend.http.answers import MEMORY_RESERVATION as MEMORY_RESERVATION
 from frontend.http.answers import SETTINGS as SETTINGS
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
 from frontend.observe.tracing import Tracer
-from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
-from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.processes.turnstile import Turnstile
 from frontend.usage.bill import Billing
 from frontend.usage.outcomes import Outcomes
 from frontend.usage.queries import UsageQueries

@@ -14,10 +14,12 @@ from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Counters, Limiter, SharedCounters
-from frontend.access.registry import Registry
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
+from frontend.administration.registry import Registry
 from frontend.audio.detector import load_detector
 from frontend.catalogue.models import CHAT
+from frontend.concurrency.background import Repeating, measure_loop_delay
+from frontend.concurrency.turnstile import Turnstile
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.discovery.discovery import Connect, Discovery
@@ -26,21 +28,19 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
+from frontend.extensions.chat.pipeline import ChatPipeline
+from frontend.extensions.realtime.pipeline import LivePipeline
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
 from frontend.observe import METRICS_FOLDER
 from frontend.observe.table import write_gauges
 from frontend.observe.tracing import OFF
-from frontend.operations.chat.pipeline import ChatPipeline
 from frontend.operations.embeddings.pipeline import EmbeddingPipeline
-from frontend.operations.realtime.pipeline import LivePipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
-from frontend.processes.background import Repeating, measure_loop_delay
 from frontend.processes.offload import Offload, Threads, import_once
-from frontend.processes.turnstile import Turnstile
 from frontend.text.phonemes import load_phonemizer
 from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes

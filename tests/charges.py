@@ -6,7 +6,7 @@ from typing import Any, NoReturn
 from sqlalchemy import select
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS

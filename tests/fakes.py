@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.catalogue.endpoints import LIMITS
 from frontend.errors import ApiError
 from frontend.tritons.inference import Capacity, Trial

@@ -4,8 +4,8 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from frontend.access.audit import AuditEntry
-from frontend.access.registry import Registry
+from frontend.administration.audit import AuditEntry
+from frontend.administration.registry import Registry
 
 # Changes per query, and those before the newest one that may have been committed later than it.
 _BATCH, _OVERLAP = 1_000, 100

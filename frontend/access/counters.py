@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from frontend.access.windows import Count
+from frontend.concurrency.background import forget_outcome, start_detached
 from frontend.observe.stores import redis_call
-from frontend.processes.background import forget_outcome, start_detached
 
 if TYPE_CHECKING:
     from redis.asyncio import Redis

@@ -10,9 +10,9 @@ import aiohttp
 import jwt
 import orjson
 
+from frontend.concurrency.background import Repeating
 from frontend.config.reading import SettingsError
 from frontend.observe.logs import log
-from frontend.processes.background import Repeating
 
 ALGORITHMS = ("RS256", "ES256", "EdDSA")
 _LARGEST = 64 * 1024  # bytes of a key set

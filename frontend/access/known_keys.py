@@ -9,11 +9,11 @@ from itertools import islice
 from frontend.access import api_key
 from frontend.access.caller import Caller, refuse
 from frontend.access.change_log import Change, ChangeLog
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
+from frontend.concurrency.background import Repeating, cancel_all, forget_outcome, start_detached
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
 from frontend.observe.logs import Outage
-from frontend.processes.background import Repeating, cancel_all, forget_outcome, start_detached
 
 # Seconds between two looks at the log of changes.
 _REFRESH_SECONDS = 1.5

@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 from frontend.access.caller import Caller
 from frontend.access.counters import Limit, MemoryCounters, RedisCounters, Taken
 from frontend.access.windows import Count
+from frontend.concurrency.background import Repeating
 from frontend.errors import BadGateway, RateLimited
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import LIMITER_DEGRADED
 from frontend.observe.stores import REDIS_AWAY
 from frontend.peers.frontends import SharedFrontends
-from frontend.processes.background import Repeating
 
 _BEAT_SECONDS = 1.0
 # The counter of the heartbeat, without a real limit.

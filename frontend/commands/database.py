@@ -8,8 +8,8 @@ from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.names import RegistryError
-from frontend.access.registry import Registry
+from frontend.administration.names import RegistryError
+from frontend.administration.registry import Registry
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.database.engine import DatabaseUrlError, check_exists, open_engine

@@ -4,11 +4,11 @@ import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from frontend.concurrency.background import Repeating, cancel_all
 from frontend.config.pools import Place, PoolSetting
 from frontend.discovery.resolver import Resolver, Unresolved
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.observe.logs import log
-from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import InferenceServer
 
 # Empty DNS answers in a row until a name loses its addresses. A DNS server that just started may know none yet.

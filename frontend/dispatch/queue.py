@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Protocol, TypeVar
 
+from frontend.concurrency.background import cancel_all, forget_outcome
 from frontend.config.tables import TIER_OF
 from frontend.dispatch.admission import Admission, ModelCalls
 from frontend.dispatch.context import RequestContext
@@ -16,7 +17,6 @@ from frontend.dispatch.scheduler import PRIORITIES, Scheduler
 from frontend.errors import Busy
 from frontend.observe.metrics import QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
 from frontend.observe.record import current
-from frontend.processes.background import cancel_all, forget_outcome
 from frontend.tritons.metrics import calls_in_flight
 
 _REFUSALS = {

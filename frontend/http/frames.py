@@ -2,7 +2,7 @@
 
 from aiohttp.http import WebSocketReader
 
-from frontend.processes.pace import Pace
+from frontend.concurrency.pace import Pace
 
 # Frames a second in the long run, and at once. One of this many bytes counts as none: its bytes take longer.
 _FRAMES_A_SECOND, _FRAMES_AT_ONCE, _FREE_BYTES = 250, 1000, 1024

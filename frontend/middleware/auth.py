@@ -4,11 +4,11 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
-from frontend.access.subprotocols import key_of
 from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, UNAUTHENTICATED, WRONG_KEYS
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
+from frontend.extensions.realtime.subprotocols import key_of
 from frontend.http.connection import KNOWN, came_to_admin
 from frontend.middleware.revocation import ended_with_key
 

@@ -3,7 +3,7 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.access.names import MissingError, RegistryError
+from frontend.administration.names import MissingError, RegistryError
 from frontend.catalogue.endpoints import operation_of
 from frontend.database.engine import is_failure
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge

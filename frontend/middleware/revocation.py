@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from aiohttp import web
 
 from frontend.access.caller import Identifies
+from frontend.concurrency.background import start_detached
 from frontend.errors import ApiError, Unauthorized
 from frontend.http.connection import ON_REVOKED, break_off
-from frontend.processes.background import start_detached
 
 # Seconds between two looks at the key of a request, which need no query of the database.
 _LOOK_SECONDS = 2.0

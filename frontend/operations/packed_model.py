@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.catalogue.models import Model
+from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
-from frontend.processes.gather import gather_or_cancel
 from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
 from frontend.tritons.triton import bad_answer

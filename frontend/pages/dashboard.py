@@ -11,8 +11,8 @@ from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, auth_of
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
-from frontend.pages import usage_report
 from frontend.pages.static_files import page_routes
+from frontend.usage import report_over_http
 from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
@@ -50,9 +50,9 @@ async def account(request: web.Request) -> web.Response:
 
 async def outcomes(request: web.Request) -> web.Response:
     """Outcomes and durations of the requests of the key's organisation, or of the key if it has none, by operation."""
-    last = usage_report.day(request, "last", datetime.datetime.now(datetime.UTC).date().isoformat())
+    last = report_over_http.day(request, "last", datetime.datetime.now(datetime.UTC).date().isoformat())
     before = datetime.date.fromisoformat(last).toordinal() - _MOST_DAYS
-    first = usage_report.day(request, "first", datetime.date.fromordinal(max(1, before + 1)).isoformat())
+    first = report_over_http.day(request, "first", datetime.date.fromordinal(max(1, before + 1)).isoformat())
     scope = UsageFilter(first, last, *_owner(request[CALLER]))
     if datetime.date.fromisoformat(first).toordinal() <= before:
         raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
@@ -70,7 +70,7 @@ async def outcomes(request: web.Request) -> web.Response:
 
 async def usage(request: web.Request) -> web.Response:
     """Usage of the key's organisation, or of the key if it has none."""
-    return await usage_report.answer(request, _queries(request), *_owner(request[CALLER]))
+    return await report_over_http.answer(request, _queries(request), *_owner(request[CALLER]))
 
 
 def _queries(request: web.Request) -> UsageQueries:

@@ -25,11 +25,11 @@ from frontend.errors import (
     UnsupportedMedia,
     UploadTimeout,
 )
+from frontend.extensions.chat import openapi as chat
+from frontend.extensions.realtime import openapi as realtime
 from frontend.http.rendering import JSON, render_json
 from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
-from frontend.operations.chat import openapi as chat
 from frontend.operations.embeddings import openapi as embeddings
-from frontend.operations.realtime import openapi as realtime
 from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription

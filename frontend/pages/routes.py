@@ -2,19 +2,21 @@
 
 from aiohttp import web
 
+from frontend.administration.api import keys, orgs, reports
 from frontend.catalogue.endpoints import LIVE
 from frontend.config.settings import Settings
-from frontend.operations.realtime.handler import QUERY
-from frontend.pages import dashboard, docs, health, metrics, models, openapi, site, usage_report
-from frontend.pages.admin import keys, orgs, reports
+from frontend.extensions.realtime.handler import QUERY
+from frontend.operations.status import health, metrics, models
+from frontend.pages import dashboard, docs, offer, openapi, site
+from frontend.usage import report_over_http
 
-_PAGES = (site, health, models, metrics, openapi, dashboard)
+_PAGES = (site, health, models, offer, metrics, openapi, dashboard)
 _ADMINISTRATION = (keys, orgs, reports)
 # The query parameters of each route that has some.
 QUERIES = {
     LIVE: QUERY,
-    "/dashboard/data/usage": usage_report.PARAMETERS,
-    "/dashboard/data/outcomes": usage_report.DAYS,
+    "/dashboard/data/usage": report_over_http.PARAMETERS,
+    "/dashboard/data/outcomes": report_over_http.DAYS,
     **keys.QUERIES,
     **orgs.QUERIES,
     **reports.QUERIES,

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from frontend.concurrency.background import Repeating
 from frontend.observe.stores import REDIS_AWAY, redis_call
-from frontend.processes.background import Repeating
 
 if TYPE_CHECKING:
     from redis.asyncio.lock import Lock

@@ -1,1 +1,1 @@
-"""Processes and threads: workers, tasks, background work and shared memory."""
+"""Processes and threads: workers, tasks and shared memory."""

@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
 
+from frontend.concurrency.background import cancel_all, start_detached
 from frontend.errors import BadGateway
 from frontend.observe.logs import log
 from frontend.observe.metrics import WORKERS_KILLED
-from frontend.processes.background import cancel_all, start_detached
 from frontend.processes.pauses import Pauses
 from frontend.processes.task_process import ProcessDiedError, TaskProcess
 

@@ -6,9 +6,9 @@ import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 
+from frontend.concurrency.background import Repeating, cancel_all
 from frontend.errors import AccountRefused, ApiError, BadAnswer, BadGateway, BrokenModel, Unloaded, Unreached
 from frontend.observe.logs import log
-from frontend.processes.background import Repeating, cancel_all
 from frontend.tritons.inference import Capacity, InferenceServer, Inputs, Outputs, State, Trial
 from frontend.tritons.metrics import BackendMetrics, pool_of
 from frontend.tritons.reloads import Lock, Reloads

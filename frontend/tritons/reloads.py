@@ -5,10 +5,10 @@ from collections import defaultdict
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 
+from frontend.concurrency.background import cancel_all, start_detached
 from frontend.errors import BadGateway, Unreached
 from frontend.observe.logs import log
 from frontend.observe.metrics import MODEL_RELOADS
-from frontend.processes.background import cancel_all, start_detached
 from frontend.processes.pauses import Pauses
 from frontend.tritons.inference import InferenceServer
 from frontend.tritons.metrics import pool_of

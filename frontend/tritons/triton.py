@@ -12,11 +12,11 @@ from tritonclient.grpc import service_pb2, service_pb2_grpc
 from tritonclient.grpc.model_config_pb2 import DataType, ModelInstanceGroup
 from tritonclient.utils import InferenceServerException, np_to_triton_dtype, triton_to_np_dtype
 
+from frontend.concurrency.turnstile import Turnstile
 from frontend.config.pools import Tls
 from frontend.errors import AccountRefused, BadAnswer, BadGateway, BrokenModel, Internal, Late, Unloaded, Unreached
 from frontend.observe.logs import NO_REQUEST, log, request_id
 from frontend.observe.record import current
-from frontend.processes.turnstile import Turnstile
 from frontend.tritons.inference import Capacity, Trial
 
 _LARGEST_MESSAGE = 2**31 - 1

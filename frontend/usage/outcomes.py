@@ -9,11 +9,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
+from frontend.concurrency.background import Repeating
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
 from frontend.observe.logs import Outage
 from frontend.observe.metrics import OUTCOMES_LOST
-from frontend.processes.background import Repeating
 from frontend.usage.times import class_of
 
 Outcome = Literal["answered", "mistaken", "refused", "failed", "hung_up"]

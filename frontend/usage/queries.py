@@ -15,10 +15,10 @@ import sqlalchemy as sa
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.access import audit
-from frontend.access.audit import Actor
-from frontend.access.names import MissingError, RegistryError
-from frontend.access.paging import Page, fetch_page
+from frontend.administration import audit
+from frontend.administration.audit import Actor
+from frontend.administration.names import MissingError, RegistryError
+from frontend.administration.paging import Page, fetch_page
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
 from frontend.database.engine import reading

@@ -7,10 +7,10 @@ from pathlib import Path
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
+from frontend.concurrency.background import Repeating
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.observe.logs import Outage, log
 from frontend.observe.metrics import AUDIO_SECONDS, CHARACTERS, TOKENS, USAGE_UNWRITABLE, USAGE_WAITING
-from frontend.processes.background import Repeating
 from frontend.usage.ledger import IdempotencyWindow, Ledger
 from frontend.usage.spool import Spool, UsageEvent
 from frontend.usage.wallets import Wallets

@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
+from frontend.concurrency.background import start_detached
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.observe.logs import log
-from frontend.processes.background import start_detached
 
 # Seconds from a request's deadline, or from the last renewal, to the expiry of its reservation.
 _KEPT_SECONDS = 3_600

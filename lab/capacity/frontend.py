@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from frontend.catalogue.models import SPEECH, TRANSCRIPTIONS
+from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
-from frontend.processes.gather import gather_or_cancel
 from frontend.text.phonemes import MOST_IDS
 from frontend.text.tokens import Ids, pack, work
 from lab.capacity.arrivals import Request

@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import SPEECH
 from frontend.catalogue.voices import Voice, exported_voices

@@ -6,7 +6,7 @@ from contextlib import asynccontextmanager
 from playwright.async_api import Page
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.app import create_app
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import sqlalchemy as sa
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.config.reading import PREFIX
 from frontend.database.engine import open_engine
 from frontend.database.tables import KEYS, USAGE_DAYS

@@ -16,7 +16,7 @@ import pytest
 from sqlalchemy import func, select
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.config.reading import CONFIG_FILE
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate

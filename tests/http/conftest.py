@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.usage.queries import UsageQueries

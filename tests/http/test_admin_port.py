@@ -6,7 +6,7 @@ import re
 import pytest
 from aiohttp import web
 
-from frontend.processes.turnstile import Turnstile
+from frontend.concurrency.turnstile import Turnstile
 from tests.conftest import Client
 from tests.http.calls import ADMIN_KEY, runner_of
 from tests.raw import answer, ask, connection, head

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
-from frontend.pages.metrics import MetricsPage
+from frontend.operations.status.metrics import MetricsPage
 from frontend.usage.queries import UsageQueries
 from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
 from tests.conftest import Client, bearer, running

@@ -7,8 +7,8 @@ import pytest
 from aiohttp import hdrs
 
 from frontend.catalogue.endpoints import auth_of
-from frontend.pages import models, openapi, static_files
-from frontend.processes.turnstile import Turnstile
+from frontend.concurrency.turnstile import Turnstile
+from frontend.pages import offer, openapi, static_files
 from tests.conftest import Client, bearer
 from tests.http.calls import APART, EMBED
 
@@ -61,7 +61,7 @@ async def test_each_answer_is_made_once(client: Client, monkeypatch: pytest.Monk
     def refuse(*_: object) -> object:
         raise AssertionError("made again")
 
-    for module, name in ((openapi, "document"), (models, "_offer"), (static_files, "is_answered")):
+    for module, name in ((openapi, "document"), (offer, "_offer"), (static_files, "is_answered")):
         monkeypatch.setattr(module, name, refuse)
     for path in paths:
         assert (await client.get(path, headers=NO_KEY)).status == 200

@@ -17,6 +17,7 @@ ORDER = [
     "catalogue",
     "config",
     "observe",
+    "concurrency",
     "processes",
     "audio",
     "text",
@@ -48,7 +49,7 @@ SHARED = {
     "frontend.config.proxies",
     "frontend.text.tokens",
 }
-# The files of an operation, which are those of its folder in this order.
+# The files of an operation or an extension, which are those of its folder in this order.
 OF_AN_OPERATION = {
     "pipeline": "pipelines",
     "openapi": "pipelines",
@@ -56,8 +57,6 @@ OF_AN_OPERATION = {
     "session": "handlers",
     "handler": "handlers",
 }
-# Live speech is transcription with another way in.
-BUILT_ON = {"realtime": "transcription"}
 FRONTEND = ROOT / "frontend"
 MODULES = sorted(path for path in FRONTEND.rglob("*.py") if path.name != "__init__.py")
 
@@ -69,8 +68,14 @@ def _name(path: Path) -> str:
 def _place(module: str) -> int:
     """The module's room, by its number in the order."""
     _, room, *rest = module.split(".")
-    if room == "operations":
-        room += f".{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+    if room == "administration":
+        room = {"api": "pages", "commands": "commands"}.get(rest[0], "access")
+    if room in ("operations", "extensions"):
+        room = (
+            "operations.handlers"
+            if rest[0] == "status"
+            else f"operations.{rest[0] if len(rest) == 1 else OF_AN_OPERATION.get(rest[1], 'protocols')}"
+        )
     return ORDER.index(room)
 
 
@@ -106,8 +111,7 @@ def test_packages_import_nothing() -> None:
 def test_rooms_of_operations_do_not_import_each_other() -> None:
     for path in (FRONTEND / "operations").glob("*/*.py"):
         others = {name for name in _imports(path) if name.count(".") == 3 and name.split(".")[1] == "operations"}
-        own = (path.parent.name, BUILT_ON.get(path.parent.name))
-        assert all(name.split(".")[2] in own for name in others), path
+        assert all(name.split(".")[2] == path.parent.name for name in others), path
 
 
 def test_only_one_module_speaks_to_triton() -> None:

@@ -10,10 +10,11 @@ from numpy.typing import NDArray
 from frontend.app_keys import BILLING, CONTEXT, EMBEDDINGS, JSON_BODIES, MEMORY_RESERVATION
 from frontend.catalogue.extensions import RERANK_DIALECTS
 from frontend.catalogue.models import Served
+from frontend.extensions.dialects import embeddings as dialects
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import JSON, render_json
-from frontend.operations.embeddings import dialects, protocol
+from frontend.operations.embeddings import protocol
 from frontend.operations.embeddings.protocol import EmbeddingRequest
 from frontend.usage.bill import Bill
 

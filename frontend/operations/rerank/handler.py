@@ -8,11 +8,12 @@ from aiohttp import web
 from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, RERANK
 from frontend.catalogue.extensions import RERANK_DIALECTS
 from frontend.catalogue.models import Served
+from frontend.extensions.dialects import rerank as dialects
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import JSON, render_json
 from frontend.observe.logs import request_id
-from frontend.operations.rerank import dialects, protocol
+from frontend.operations.rerank import protocol
 from frontend.operations.rerank.protocol import RerankRequest
 from frontend.usage.bill import Bill
 

@@ -5,6 +5,7 @@ from collections.abc import Collection
 from frontend.catalogue import parameters
 from frontend.catalogue.extensions import CLIENT_PARAMETERS, RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Model, Served
+from frontend.extensions.dialects import rerank as dialects
 from frontend.http import fields
 from frontend.http.schemas import (
     OpenApiFragment,
@@ -17,7 +18,7 @@ from frontend.http.schemas import (
     reference,
     request_object,
 )
-from frontend.operations.rerank import dialects, protocol
+from frontend.operations.rerank import protocol
 
 _TEXT = {"type": "string"}
 _EXAMPLE = {"query": "How cold is the lake?", "documents": ["Bananas are yellow.", "The lake has 8 degrees."]}

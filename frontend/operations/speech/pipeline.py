@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.encode import ENCODERS, AudioFile, AudioStream, Samples, to_int16
+from frontend.concurrency.background import cancel_all
+from frontend.concurrency.gather import gather_or_cancel, read_ahead
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
@@ -21,8 +23,6 @@ from frontend.http.memory import MemoryReservation
 from frontend.operations.speech.protocol import EVENTS, SpeechRequest, render_deltas, render_done
 from frontend.operations.speech.speaking import LengthLimit, Speaking
 from frontend.operations.speech.voices import ExportedVoice, load
-from frontend.processes.background import cancel_all
-from frontend.processes.gather import gather_or_cancel, read_ahead
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, MOST_SYMBOLS, Utterance, phonemize, phonemize_first, phonemize_others
 from frontend.tritons.triton import bad_answer

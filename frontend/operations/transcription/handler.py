@@ -8,13 +8,13 @@ from aiohttp import web
 
 from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, THREADS, TRANSCRIPTION, UNBILLED_WORK
 from frontend.catalogue.models import Served
+from frontend.extensions.subtitles.rendering import FORMATS
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
 from frontend.http.rendering import EVENTS, JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.operations.transcription.rendering import render_events, render_mobile, render_openai
-from frontend.operations.transcription.subtitles import FORMATS
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
 _Parses = Callable[[Form, Served], TranscriptionRequest]

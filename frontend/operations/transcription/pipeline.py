@@ -16,6 +16,7 @@ from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
+from frontend.concurrency.gather import gather_or_cancel, run_in_order
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
@@ -27,7 +28,6 @@ from frontend.operations.transcription.abilities import TRANSLATE, Abilities, ch
 from frontend.operations.transcription.assembly import WORDS, Assembly, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
-from frontend.processes.gather import gather_or_cancel, run_in_order
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs

@@ -9,7 +9,7 @@ from statistics import mean
 import aiohttp
 from prometheus_client.parser import text_string_to_metric_families
 
-from frontend.processes.background import cancel_all
+from frontend.concurrency.background import cancel_all
 
 _POLL_SECONDS = 0.5
 _TIMEOUT = aiohttp.ClientTimeout(total=5)

@@ -8,7 +8,7 @@ from playwright.async_api import Page
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.catalogue.models import MODELS
 from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
 from frontend.usage.queries import UsageFilter, UsageQueries

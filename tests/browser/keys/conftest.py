@@ -6,7 +6,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page, expect
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
 from frontend.usage.queries import UsageQueries
 from tests.browser.keys.steps import ADMIN_KEY, ORG, sign_in

@@ -20,7 +20,7 @@ import numpy as np
 import psutil
 
 from frontend.access import api_key
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.commands.database import with_registry
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings

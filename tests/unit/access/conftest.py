@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from tests.redis import RedisServer

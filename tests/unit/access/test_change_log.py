@@ -7,7 +7,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key, change_log
 from frontend.access.change_log import Change, ChangeLog
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.database.tables import AUDIT
 from frontend.usage.queries import UsageQueries
 from tests.unit.access.conftest import create_key

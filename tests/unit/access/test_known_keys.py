@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Collection
 import pytest
 
 from frontend.access import api_key, known_keys
-from frontend.access.audit import AuditEntry
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
-from frontend.access.registry import Registry
+from frontend.administration.audit import AuditEntry
+from frontend.administration.registry import Registry
 from frontend.errors import BadGateway, Unauthorized
 from frontend.observe.logs import NO_REQUEST, request_id
 from tests.eventually import until

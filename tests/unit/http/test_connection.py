@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
+from frontend.extensions.realtime.wire import Socket
 from frontend.http import connection, runner
-from frontend.operations.realtime.wire import Socket
 from tests.conftest import ROOT
 
 PRIVATE = {"_buffer_paused", "_current_request", "_messages"}

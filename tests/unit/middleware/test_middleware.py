@@ -3,7 +3,7 @@ from aiohttp import web
 from sqlalchemy.exc import OperationalError
 
 from frontend.access.caller import Caller
-from frontend.access.names import MissingError, RegistryError
+from frontend.administration.names import MissingError, RegistryError
 from frontend.errors import InsufficientQuota
 from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.context import context_of

@@ -12,7 +12,7 @@ _PROGRAM = """
 import asyncio
 from frontend.observe.metrics import QUEUE_WAITING
 from frontend.observe.table import write_gauges
-from frontend.pages.metrics import render_metrics
+from frontend.operations.status.metrics import render_metrics
 QUEUE_WAITING.labels("m3_embedder", "free").set_function(lambda: 7)
 asyncio.run(write_gauges())
 print(render_metrics().decode())

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.catalogue.models import Served
 from frontend.catalogue.voices import Voice
 from frontend.commands.database import with_registry

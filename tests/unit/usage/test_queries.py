@@ -9,10 +9,10 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.audit import ADMIN_KEY, Actor, AuditFilter
-from frontend.access.names import RegistryError
-from frontend.access.paging import EVERYTHING, Page
-from frontend.access.registry import Registry
+from frontend.administration.audit import ADMIN_KEY, Actor, AuditFilter
+from frontend.administration.names import RegistryError
+from frontend.administration.paging import EVERYTHING, Page
+from frontend.administration.registry import Registry
 from frontend.database.tables import SECRETS, TOPUPS, USAGE_EVENTS, WALLETS
 from frontend.errors import RateLimited
 from frontend.usage import queries as module

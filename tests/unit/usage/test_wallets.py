@@ -9,7 +9,7 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.access.registry import Registry
+from frontend.administration.registry import Registry
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, WALLETS

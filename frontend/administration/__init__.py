@@ -1,0 +1,1 @@
+"""Keys, organisations and wallets, as operators manage them: the registry, the audit log, /admin/v1, commands."""

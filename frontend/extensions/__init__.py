@@ -1,0 +1,1 @@
+"""What a deployment can switch on in addition to the contract."""

@@ -1,0 +1,1 @@
+"""Embeddings and rerank as the clients of other servers ask for them."""

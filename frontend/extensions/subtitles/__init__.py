@@ -1,0 +1,1 @@
+"""Transcripts as SRT and WebVTT."""

@@ -1,0 +1,1 @@
+"""The models, the health and the metrics of this service."""

@@ -1,0 +1,52 @@
+"""GET /v1/models and /v1/models/{id}."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from aiohttp import web
+
+from frontend.app_keys import CHAT, SETTINGS
+from frontend.catalogue.extensions import CHAT_MODELS
+from frontend.catalogue.models import Served
+from frontend.errors import NotFound
+from frontend.http.rendering import json_response
+
+# OpenAI's clients expect a creation time. This one is the day on which the interface was fixed.
+_CREATED = 1_787_011_200
+
+
+def _entry(name: str) -> dict[str, Any]:
+    return {"id": name, "object": "model", "created": _CREATED, "owned_by": "quartet"}
+
+
+def extensions_on(served: Served) -> dict[str, list[str]]:
+    """The extensions that are on, if there are any."""
+    return {"extensions": sorted(served.extensions)} if served.extensions else {}
+
+
+async def _of_chat(request: web.Request) -> Mapping[str, Any]:
+    """The entries of the chat server's models, if the extension is on."""
+    app = request.app
+    if CHAT_MODELS not in app[SETTINGS].served.extensions or CHAT not in app:
+        return {}
+    return await app[CHAT].models.entries()
+
+
+async def list_models(request: web.Request) -> web.Response:
+    """Every model name that an endpoint accepts."""
+    served = request.app[SETTINGS].served
+    own = {name: _entry(name) for name in served.model_names()}
+    entries = list({**own, **(await _of_chat(request)), **own}.values())
+    return json_response({"object": "list", "data": entries, **extensions_on(served)})
+
+
+async def get_model(request: web.Request) -> web.Response:
+    name = request.match_info["name"]
+    if name in request.app[SETTINGS].served.model_names():
+        return json_response(_entry(name))
+    if (entry := (await _of_chat(request)).get(name)) is None:
+        raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")
+    return json_response(entry)
+
+
+ROUTES = [web.get("/v1/models", list_models), web.get("/v1/models/{name:.+}", get_model)]

@@ -1,0 +1,65 @@
+"""GET /offer.json: the models, voices and prices of this deployment, for its pages."""
+
+import re
+from typing import Any
+
+from aiohttp import web
+
+from frontend.app_keys import EXPORTS, SETTINGS, SPEECH
+from frontend.catalogue.exports import Export
+from frontend.catalogue.models import Model
+from frontend.catalogue.prices import SIZES, to_chf
+from frontend.config.settings import Settings
+from frontend.http.rendering import JSON, render_json
+from frontend.operations.embeddings.protocol import MOST_INPUTS
+from frontend.operations.rerank.protocol import MOST_DOCUMENTS
+from frontend.operations.speech.protocol import LONGEST_INPUT, render_voices
+from frontend.operations.status.models import extensions_on
+from frontend.operations.transcription.languages import LANGUAGES
+from frontend.operations.transcription.protocol import LARGEST_FILE
+from frontend.pages.fixed import Fixed, answer_once
+
+# Folders in the error messages of libraries. The page is public.
+_FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:'\"]+/)+")
+
+
+def _export(export: Export) -> dict[str, Any]:
+    return {"way": export.way, "skipped": [_FOLDERS.sub("", each) for each in export.skipped]}
+
+
+def _model(settings: Settings, model: Model) -> dict[str, Any]:
+    price = settings.prices[model.id]
+    return {
+        "id": model.id,
+        "operation": model.operation,
+        "triton_models": settings.served.triton_models_of(model),
+        "price": {"chf": to_chf(price.micro_chf), "unit": price.unit, "size": SIZES[price.unit]},
+    }
+
+
+async def offer(request: web.Request) -> web.Response:
+    """The models, voices and prices of this deployment, for its pages.
+
+    ``size`` is the number of milliseconds, characters or tokens of a price's unit. ``exports`` has Triton models.
+    """
+    return answer_once(request, "offer", lambda: Fixed.of(render_json(_offer(request.app)), JSON))
+
+
+def _offer(app: web.Application) -> dict[str, Any]:
+    settings = app[SETTINGS]
+    return {
+        "models": [_model(settings, model) for model in settings.served.models],
+        "voices": render_voices(settings.served)["voices"],
+        "exports": {model: _export(export) for model, export in app[EXPORTS].items()},
+        "accents": app[SPEECH].accents,
+        "aliases": {"models": settings.aliases.models, "voices": settings.aliases.voices},
+        "languages": sorted(LANGUAGES),
+        "largest_file": LARGEST_FILE,
+        "longest_input": LONGEST_INPUT,
+        "most_inputs": MOST_INPUTS,
+        "most_documents": MOST_DOCUMENTS,
+        **extensions_on(settings.served),
+    }
+
+
+ROUTES = [web.get("/offer.json", offer)]

@@ -1,0 +1,1 @@
+from tests.unit.access.conftest import engine as engine

@@ -1,0 +1,94 @@
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+
+from frontend.concurrency.background import Repeating
+from frontend.observe.logs import NO_REQUEST, request_id
+from tests.eventually import until
+
+
+@asynccontextmanager
+async def _started(work: Callable[[], Awaitable[None]]) -> AsyncIterator[Repeating]:
+    """Work that has begun."""
+    repeating = Repeating(0.0, work)
+    repeating.start()
+    await asyncio.sleep(0.02)
+    yield repeating
+    await repeating.close()
+
+
+async def test_work_repeats_after_an_error() -> None:
+    done = 0
+
+    async def work() -> None:
+        nonlocal done
+        done += 1
+        if done == 1:
+            raise RuntimeError("once")
+
+    async with _started(work):
+        await until(lambda: done > 2)
+
+
+async def test_work_ends_with_close() -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        done.append("work")
+
+    repeating = Repeating(0.01, work)
+    # Work that never started can be closed too.
+    await repeating.close()
+    repeating.start()
+    await repeating.close()
+    await asyncio.sleep(0.05)
+    assert done == []
+
+
+async def test_work_that_swallows_its_cancellation_ends_with_close() -> None:
+    async def work() -> None:
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    async with asyncio.timeout(5), _started(work):
+        pass
+
+
+async def test_finish_waits_for_the_current_work() -> None:
+    done: list[str] = []
+
+    async def work() -> None:
+        await asyncio.sleep(0.1)
+        done.append("work")
+
+    async with _started(work) as repeating:
+        await repeating.finish()
+        assert done == ["work"]
+
+
+async def test_a_cancellation_while_the_work_ends_is_not_lost() -> None:
+    async def work() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            await asyncio.sleep(0.1)
+
+    async with _started(work) as repeating:
+        closing = asyncio.create_task(repeating.close())
+        await asyncio.sleep(0.02)
+        closing.cancel()
+        await asyncio.wait([closing])
+        assert closing.cancelled()
+
+
+async def test_background_work_belongs_to_no_request() -> None:
+    names: list[str] = []
+
+    async def work() -> None:
+        names.append(request_id.get())
+
+    token = request_id.set("a request that started it")
+    async with _started(work):
+        await until(lambda: names)
+    request_id.reset(token)
+    assert set(names) == {NO_REQUEST}
