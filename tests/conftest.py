@@ -20,7 +20,7 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
-from frontend.catalogue.voices import exported_voices
+from frontend.catalogue.added_models import added_in
 from frontend.commands.database import with_registry
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX
@@ -133,7 +133,7 @@ def settings_in(folder: Path, **values: Any) -> Settings:
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
-        **{"extensions": EXTENSIONS, "added": exported_voices(repository), **values},
+        **{"extensions": EXTENSIONS, "added": added_in(repository), **values},
     )
 
 

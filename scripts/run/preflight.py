@@ -20,10 +20,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker
-from frontend.catalogue.voices import Voice
+from frontend.catalogue.models import Added
 from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
-from scripts.export_models.added import AddedVoices, speakers
+from scripts.export_models.added import AddedVoices, added_models, speakers
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import MODELS, models_of
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
@@ -71,9 +71,10 @@ class Choice:
         return speakers(self.models, os.environ)
 
     @property
-    def own_voices(self) -> list[Voice]:
-        """The voices that the catalogue does not describe."""
-        return [*(speaker.voice for speaker in self.speakers), *self.added.voices.values()]
+    def own(self) -> Added:
+        """What the catalogue does not describe; raises ``SourceError`` for a model of the settings file that cannot be."""
+        models = tuple(added.model() for added in added_models(os.environ))
+        return Added((*(speaker.voice for speaker in self.speakers), *self.added.voices.values()), models)
 
     @property
     def is_verified(self) -> bool:

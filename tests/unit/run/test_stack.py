@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from frontend.administration.registry import Registry
-from frontend.catalogue.models import Served
+from frontend.catalogue.models import Added, Served
 from frontend.catalogue.voices import Voice
 from frontend.commands.database import with_registry
 from frontend.config.reading import SettingsError
@@ -58,7 +58,7 @@ def test_the_settings_may_name_a_voice_that_is_still_to_be_exported(tmp_path: Pa
     named = {"QUARTET_VOICES": "eva"}
     with pytest.raises(SettingsError, match="there is no 'eva'"):
         Stack(1, named, tmp_path)
-    Stack(1, named, tmp_path, added=[Voice("eva", "de", "female")])
+    Stack(1, named, tmp_path, added=Added((Voice("eva", "de", "female"),)))
 
 
 def test_a_hurried_stop_does_not_wait_for_requests() -> None:
