@@ -36,7 +36,7 @@ _INTERRUPTED = 130
 
 
 def _parser() -> argparse.ArgumentParser:
-    from frontend.administration.commands import audit, keys, usage
+    from frontend import rings
     from frontend.catalogue.version import VERSION
     from frontend.commands import check
     from frontend.commands.arguments import positive
@@ -45,7 +45,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    for module in (check, keys, usage, audit, checkout):
+    for module in (check, *rings.commands(), checkout):
         module.add_parsers(commands)
     for name, text in CLIENTS.items():
         commands.add_parser(name, help=text)

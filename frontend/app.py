@@ -1,18 +1,18 @@
 """The application: its middlewares, routes and parts."""
 
+import operator
 from collections.abc import Iterator
-from functools import partial
+from functools import partial, reduce
 
 from aiohttp import web
 
 from frontend import app_keys as keys
+from frontend.catalogue.endpoints import CORE
 from frontend.catalogue.exports import read_exports
-from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.discovery.discovery import Connect
-from frontend.extensions.chat import handler as chat
-from frontend.extensions.realtime import handler as realtime
 from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.auth import auth_middleware
 from frontend.middleware.billing import billing_middleware, refuse_uncharged
@@ -27,55 +27,54 @@ from frontend.observe.metrics import BUILD, MODEL_EXPORT
 from frontend.operations.embeddings import handler as embeddings
 from frontend.operations.rerank import handler as rerank
 from frontend.operations.speech import handler as speech
-from frontend.operations.status import metrics
+from frontend.operations.status import health, metrics, models
 from frontend.operations.transcription import handler as transcription
-from frontend.pages import fixed
-from frontend.pages.routes import QUERIES, routes
-from frontend.pages.site import missing_middleware
 from frontend.parts import run_parts
+from frontend.rings import rings_of
 from frontend.tritons.triton import Triton
 
 
 def _routes(settings: Settings) -> Iterator[web.RouteDef]:
-    """The routes of the operations, with those of extensions."""
-    served = settings.served
+    """The routes of the operations and of their state."""
     by_operation = {
-        TRANSCRIPTIONS: [*transcription.routes(served), *realtime.routes(served)],
-        SPEECH: speech.routes(served),
-        EMBEDDINGS: embeddings.routes(served),
-        RERANK: rerank.routes(served),
-        CHAT: chat.ROUTES,
+        TRANSCRIPTIONS: transcription.ROUTES,
+        SPEECH: speech.ROUTES,
+        EMBEDDINGS: embeddings.ROUTES,
+        RERANK: rerank.ROUTES,
     }
     for operation in settings.operations:
-        yield from by_operation[operation]
+        yield from by_operation.get(operation, ())
+    yield from (*health.ROUTES, *models.ROUTES, *metrics.ROUTES)
 
 
 def create_app(settings: Settings, connect: Connect | None = None) -> web.Application:
     """Assemble the application, which starts nothing yet. ``connect`` creates the client of a Triton."""
     connect = connect or partial(Triton, secret=settings.triton_secret)
+    rings = rings_of(settings)
     app = web.Application(
         middlewares=[
             access_log_middleware,  # adds the request id to every answer, refusals included
             errors_middleware,  # turns exceptions into answers
-            missing_middleware,  # shows a page for unknown paths
+            *(middleware for ring in rings for middleware in ring.middlewares),
             ports_middleware,
             cors_middleware,  # before authentication: browsers send preflight requests without a key
             auth_middleware,  # before any body is read
             limits_middleware,
-            query_middleware(QUERIES),
+            query_middleware,
             context_middleware,
             billing_middleware,
         ],
         client_max_size=settings.max_body_bytes,
     )
     BUILD.labels(VERSION).set(1)
-    app[keys.SETTINGS] = settings
+    app[keys.SETTINGS], app[keys.RINGS], app[keys.LISTED_MODELS] = settings, rings, []
+    app[keys.PATHS] = reduce(operator.or_, (ring.paths for ring in rings), CORE)
     app[keys.EXPORTS] = read_exports(settings.model_repository, settings.served.triton_models)
     for model, export in app[keys.EXPORTS].items():
         if export.way:
             MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
-    app[metrics.METRICS], app[fixed.FIXED] = metrics.MetricsPage(), {}
+    app[metrics.METRICS], app[transcription.OTHER_FORMS], app[speech.STREAMS] = metrics.MetricsPage(), {}, {}
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
     app.on_response_prepare.extend([add_headers, refuse_uncharged])
-    app.add_routes([*_routes(settings), *routes(settings)])
+    app.add_routes([*_routes(settings), *(route for ring in rings for route in ring.routes(settings))])
     return app

@@ -1,19 +1,19 @@
 """Typed keys of the application's parts."""
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
 
 from aiohttp import web
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
-from frontend.administration.registry import Registry
+from frontend.catalogue.endpoints import Paths
 from frontend.catalogue.exports import Export
 from frontend.concurrency.turnstile import Turnstile
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
-from frontend.extensions.chat.pipeline import ChatPipeline
-from frontend.extensions.realtime.pipeline import LivePipeline
 from frontend.http.answers import CONTEXT as CONTEXT
 from frontend.http.answers import MEMORY_RESERVATION as MEMORY_RESERVATION
 from frontend.http.answers import SETTINGS as SETTINGS
@@ -24,9 +24,9 @@ from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.rings import Ring
 from frontend.usage.bill import Billing
 from frontend.usage.outcomes import Outcomes
-from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
@@ -37,8 +37,12 @@ UNAUTHENTICATED = web.AppKey("unauthenticated", Turnstile)
 EXPORTS: web.AppKey[Mapping[str, Export]] = web.AppKey("exports")
 LIMITER = web.AppKey("limiter", Limiter)
 DISPATCHER = web.AppKey("dispatcher", Dispatcher)
-REGISTRY = web.AppKey("registry", Registry)
-USAGE = web.AppKey("usage", UsageQueries)
+KEY_DATABASE = web.AppKey("key_database", AsyncEngine)
+USAGE_DATABASE = web.AppKey("usage_database", AsyncEngine)
+# What lists models beside the served ones: their entries by id.
+LISTED_MODELS: web.AppKey[list[Callable[[], Awaitable[Mapping[str, Any]]]]] = web.AppKey("listed_models")
+RINGS: web.AppKey[Sequence[Ring]] = web.AppKey("rings")
+PATHS = web.AppKey("paths", Paths)
 RECORDER = web.AppKey("recorder", Recorder)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNBILLED_WORK = web.AppKey("unbilled_work", UnbilledWorkThrottle)
@@ -51,8 +55,6 @@ TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
 BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
-LIVE = web.AppKey("live", LivePipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)
 EMBEDDINGS = web.AppKey("embeddings", EmbeddingPipeline)
-CHAT = web.AppKey("chat", ChatPipeline)
 RERANK = web.AppKey("rerank", RerankPipeline)

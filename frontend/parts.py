@@ -14,10 +14,9 @@ from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Counters, Limiter, SharedCounters
+from frontend.access.stored_keys import StoredKeys
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
-from frontend.administration.registry import Registry
 from frontend.audio.detector import load_detector
-from frontend.catalogue.models import CHAT
 from frontend.concurrency.background import Repeating, measure_loop_delay
 from frontend.concurrency.turnstile import Turnstile
 from frontend.database.engine import open_engine
@@ -28,8 +27,6 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
-from frontend.extensions.chat.pipeline import ChatPipeline
-from frontend.extensions.realtime.pipeline import LivePipeline
 from frontend.http.json import JsonBodies
 from frontend.http.memory import MemoryBudget
 from frontend.observe import METRICS_FOLDER
@@ -44,7 +41,6 @@ from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
 from frontend.usage.ledger import IdempotencyWindow
 from frontend.usage.outcomes import Outcomes
-from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
@@ -67,7 +63,8 @@ async def run_parts(app: web.Application, connect: Connect) -> AsyncIterator[Non
     """Start all parts, and close them at the end. ``connect`` creates the client of a Triton."""
     async with AsyncExitStack() as closing:
         # Tracing closes last, so that all spans are sent.
-        for start in (_tracing, _frontends, _access, _usage, _dispatch, _operations):
+        rings = [ring.start for ring in app[keys.RINGS]]
+        for start in (_tracing, _frontends, _access, _usage, _dispatch, _operations, *rings):
             await start(app, closing)
         # The pipelines have registered the trials of their models.
         await _tritons(app, closing, connect)
@@ -109,8 +106,8 @@ async def _access(app: web.Application, closing: AsyncExitStack) -> None:
     engine = open_engine(settings.database, settings.database_connections)
     closing.push_async_callback(engine.dispose)
     await migrate(engine)
-    app[keys.REGISTRY] = registry = Registry(engine)
-    app[keys.API_KEYS] = known = KnownKeys(registry)
+    app[keys.KEY_DATABASE] = engine
+    app[keys.API_KEYS] = known = KnownKeys(StoredKeys(engine))
     closing.push_async_callback(known.close)
     known.start()
     jwks = Jwks(settings.jwt_jwks, settings.jwt_jwks_seconds) if settings.jwt_jwks else None
@@ -136,6 +133,7 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     settings = app[keys.SETTINGS]
     engine = open_engine(settings.database, settings.database_connections)
     closing.push_async_callback(engine.dispose)
+    app[keys.USAGE_DATABASE] = engine
     repeats = IdempotencyWindow(settings.repeat_seconds, settings.repeat_answers)
     app[keys.RECORDER] = recorder = Recorder(engine, settings.usage_folder, repeats)
     closing.push_async_callback(recorder.close)
@@ -143,7 +141,6 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.OUTCOMES] = outcomes = Outcomes(engine)
     closing.push_async_callback(outcomes.close)
     outcomes.start()
-    app[keys.USAGE] = UsageQueries(engine)
 
 
 async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
@@ -171,16 +168,9 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
-    app[keys.LIVE] = LivePipeline(
-        settings, app[keys.TRANSCRIPTION], threads, app[keys.UNBILLED_WORK], app[keys.RECORDER], app[keys.API_KEYS]
-    )
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
-    if settings.chat_upstream:
-        dispatcher.add_local_queue(CHAT, max(1, settings.chat_concurrency // settings.workers))
-        app[keys.CHAT] = chat = ChatPipeline(settings, dispatcher)
-        closing.push_async_callback(chat.close)
 
 
 async def _tritons(app: web.Application, closing: AsyncExitStack, connect: Connect) -> None:

@@ -6,7 +6,6 @@ from typing import Any, NoReturn
 from sqlalchemy import select
 
 from frontend.access import api_key
-from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
@@ -22,7 +21,7 @@ COST = 5 * len(TEXT)
 async def other_key(settings: Settings, **values: Any) -> str:
     """Create a key with these values."""
     key, engine = api_key.new_key(), open_engine(settings.database)
-    await add_key(Registry(engine), key, **values)
+    await add_key(engine, key, **values)
     await engine.dispose()
     return key
 

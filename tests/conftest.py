@@ -21,7 +21,7 @@ from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.added_models import added_in
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
@@ -87,7 +87,7 @@ def _tokenizers_are_read_once() -> Iterator[None]:
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An SQLite file with this version's tables and ``KEY``; tests use copies."""
     path = tmp_path_factory.mktemp("database") / "quartet.sqlite3"
-    with_registry(Settings(database=f"sqlite:///{path}"), lambda registry: add_key(registry, KEY))
+    with_database(Settings(database=f"sqlite:///{path}"), lambda engine: add_key(engine, KEY))
     return path
 
 

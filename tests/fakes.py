@@ -1,17 +1,21 @@
 """A Triton with predictable answers, and keys that tests choose."""
 
 import asyncio
+import json
+import time
+import uuid
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
+import sqlalchemy as sa
 from numpy.typing import NDArray
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.administration.registry import Registry
 from frontend.catalogue.endpoints import LIMITS
+from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
 from frontend.errors import ApiError
 from frontend.tritons.inference import Capacity, Trial
 from frontend.tritons.triton import Arrays, Triton, checked
@@ -19,11 +23,23 @@ from frontend.tritons.triton import Arrays, Triton, checked
 _SLOTS = 16
 
 
-async def add_key(registry: Registry, key: str, **values: Any) -> None:
-    """Create ``key`` in the database, with limits that no test reaches unless ``values`` has others."""
-    given = {"tier": "free", "org": None, "limits": dict.fromkeys(LIMITS, 1_000_000), "expires_at": None, **values}
-    with patch.object(api_key, "new_key", lambda: key):
-        await registry.create("test", **given)
+async def add_key(engine: AsyncEngine, key: str, **values: Any) -> None:
+    """Write ``key`` into the database, with limits that no test reaches unless ``values`` has others."""
+    key_id, now = uuid.uuid4().hex, int(time.time())
+    given = {"name": "test", "tier": "free", "limits": dict.fromkeys(LIMITS, 1_000_000), **values}
+    row = {**given, "id": key_id, "limits": json.dumps(given["limits"]), "created_at": now}
+    secret = {"digest": api_key.digest(key), "prefix": api_key.prefix(key), "key_id": key_id, "created_at": now}
+    async with engine.begin() as connection:
+        await connection.execute(sa.insert(KEYS).values(**row))
+        await connection.execute(sa.insert(SECRETS).values(**secret))
+
+
+async def add_org(engine: AsyncEngine, name: str, balance: int | None = None) -> None:
+    """Write an organisation into the database, with a wallet if it has a ``balance`` in micro-CHF."""
+    async with engine.begin() as connection:
+        await connection.execute(sa.insert(ORGS).values(name=name, created_at=int(time.time())))
+        if balance is not None:
+            await connection.execute(sa.insert(WALLETS).values(org=name, balance=balance))
 
 
 class FakeTriton(Triton):

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from frontend.access.jwt import Tokens
 from frontend.catalogue.endpoints import LIMITS
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
 from tests.conftest import JWT_SECRET, KEY, ROOT
@@ -54,7 +54,7 @@ def prepare(folder: Path, database: str = "", /, **settings: object) -> dict[str
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     (folder / "quartet.toml").write_text(f"[limits]\n{limits}\n", encoding="utf-8")
     database = database or f"sqlite:///{folder}/quartet.sqlite3"
-    with_registry(Settings(database=database), lambda registry: add_key(registry, KEY))
+    with_database(Settings(database=database), lambda engine: add_key(engine, KEY))
     own = named(DATABASE=database, USAGE_FOLDER=folder / "usage", **settings)
     return {CONFIG_FILE: str(folder / "quartet.toml"), **own}
 

@@ -7,6 +7,8 @@ from typing import Any
 from aiohttp import web
 from aiohttp.typedefs import Handler, Middleware
 
+from frontend.app_keys import PATHS
+from frontend.catalogue.endpoints import CORE
 from frontend.config.settings import Settings
 from frontend.http.runner import Runner
 from frontend.middleware.errors import errors_middleware
@@ -21,6 +23,7 @@ async def serving(
 ) -> AsyncIterator[int]:
     """Serve ``GET`` and ``POST`` of ``/known`` and ``/known/{name}`` by ``handler``; yields the port."""
     app = web.Application(middlewares=middlewares)
+    app[PATHS] = CORE
     for key, part in (parts or {}).items():
         app[key] = part
     for path in ("/known", "/known/{name}"):

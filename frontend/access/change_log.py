@@ -4,8 +4,7 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from frontend.administration.audit import AuditEntry
-from frontend.administration.registry import Registry
+from frontend.access.stored_keys import AuditEntry, StoredKeys
 
 # Changes per query, and those before the newest one that may have been committed later than it.
 _BATCH, _OVERLAP = 1_000, 100
@@ -30,8 +29,8 @@ class ChangeLog:
     Queries raise ``DATABASE_FAILURES``; what was not returned is returned the next time.
     """
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, keys: StoredKeys) -> None:
+        self._keys = keys
         self._last: int | None = None
         # Ids that were skipped, and the time at which they will not come any more.
         self._missing: dict[int, float] = {}
@@ -41,12 +40,12 @@ class ChangeLog:
         now = time.monotonic()
         self._missing = {number: until for number, until in self._missing.items() if until > now}
         if self._last is None:
-            newest = await self._registry.newest_change()
+            newest = await self._keys.newest_change()
             self._last = max(0, newest - _OVERLAP)
-            self._note(await self._registry.changes_from(self._last, [], _OVERLAP + 1), now)
+            self._note(await self._keys.changes_from(self._last, [], _OVERLAP + 1), now)
             self._last = max(self._last, newest)
             return None
-        entries = await self._registry.changes_from(self._last, list(self._missing), _BATCH)
+        entries = await self._keys.changes_from(self._last, list(self._missing), _BATCH)
         if self._last and self._last not in {entry.id for entry in entries}:
             # The database is another one, or was restored.
             self._last, self._missing = None, {}

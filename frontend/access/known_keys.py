@@ -9,7 +9,7 @@ from itertools import islice
 from frontend.access import api_key
 from frontend.access.caller import Caller, refuse
 from frontend.access.change_log import Change, ChangeLog
-from frontend.administration.registry import Registry
+from frontend.access.stored_keys import StoredKeys
 from frontend.concurrency.background import Repeating, cancel_all, forget_outcome, start_detached
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.errors import BadGateway
@@ -39,12 +39,12 @@ class _Known:
 class KnownKeys:
     """The recently used keys. While the database is away, these still work, and others get 502."""
 
-    def __init__(self, registry: Registry) -> None:
-        self._registry = registry
+    def __init__(self, stored: StoredKeys) -> None:
+        self._stored = stored
         self._known: dict[str, _Known] = {}
         self._lookups: dict[str, asyncio.Task[_Known]] = {}
         self._used: set[str] = set()
-        self._log = ChangeLog(registry)
+        self._log = ChangeLog(stored)
         # Keys that may have changed, in order, and those that have not had their turn.
         self._changed: dict[str, None] = {}
         self._turns: list[str] = []
@@ -90,7 +90,7 @@ class KnownKeys:
     async def _look_up(self, digest: str) -> _Known:
         try:
             async with asyncio.timeout(_QUERY_SECONDS):
-                callers = await self._registry.find([digest])
+                callers = await self._stored.find([digest])
         except DATABASE_FAILURES as error:
             self._outage.note(error)
             raise BadGateway("API keys cannot be checked for the moment, retry with backoff") from None
@@ -141,7 +141,7 @@ class KnownKeys:
         if not digests:
             return
         async with asyncio.timeout(_QUERY_SECONDS):
-            callers = await self._registry.find(digests)
+            callers = await self._stored.find(digests)
         for digest in digests:
             self._changed.pop(digest, None)
             if digest in callers and digest in self._known:
@@ -153,7 +153,7 @@ class KnownKeys:
         used, self._used = list(self._used), set()
         try:
             for start in range(0, len(used), _BATCH):
-                await self._registry.note_used(used[start : start + _BATCH])
+                await self._stored.note_used(used[start : start + _BATCH])
         except DATABASE_FAILURES:
             # The refresh logs the outage. The next update tries again.
             self._used.update(used)

@@ -5,13 +5,12 @@ import json
 import os
 import pwd
 import time
-from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from frontend.access.stored_keys import AuditEntry, audit_entry
 from frontend.administration.paging import Page, fetch_page
 from frontend.database.tables import AUDIT
 
@@ -38,19 +37,6 @@ class Actor:
 
 
 @dataclass(frozen=True)
-class AuditEntry:
-    """One change; ``at`` is in seconds since 1970."""
-
-    id: int
-    at: int
-    actor: str
-    origin: str
-    action: str
-    target: str
-    details: Mapping[str, Any]
-
-
-@dataclass(frozen=True)
 class AuditFilter:
     """Changes from ``since`` (seconds since 1970) with these values; "" matches any."""
 
@@ -73,20 +59,4 @@ async def changes(connection: AsyncConnection, audit_filter: AuditFilter, page: 
         if value := getattr(audit_filter, column.name):
             query = query.where(column == value)
     rows = await fetch_page(connection, query, page, (AUDIT.c.at, AUDIT.c.id))
-    return await asyncio.to_thread(lambda: list(map(_entry, rows)))
-
-
-async def newest(connection: AsyncConnection) -> int:
-    """The id of the newest change; 0 if there is none."""
-    return await connection.scalar(sa.select(sa.func.max(AUDIT.c.id))) or 0
-
-
-async def changes_from(connection: AsyncConnection, first: int, others: Collection[int], most: int) -> list[AuditEntry]:
-    """The changes from id ``first`` on, and those with the ids ``others``; at most ``most``, in order of their ids."""
-    number = AUDIT.c.id
-    query = sa.select(AUDIT).where(number >= min([first, *others]), sa.or_(number >= first, number.in_(others)))
-    return list(map(_entry, await connection.execute(query.order_by(number).limit(most))))
-
-
-def _entry(row: Any) -> AuditEntry:
-    return AuditEntry(row.id, row.at, row.actor, row.origin, row.action, row.target, json.loads(row.details))
+    return await asyncio.to_thread(lambda: list(map(audit_entry, rows)))

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +10,7 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from frontend.access import api_key
+from frontend.access.stored_keys import alive, end
 from frontend.administration.paging import Page, fetch_page
 from frontend.database.tables import KEYS, ORGS, SECRETS
 
@@ -51,22 +51,6 @@ class KeyFilter:
 
 
 EVERY_KEY = KeyFilter()
-
-
-def alive() -> list[sa.ColumnElement[bool]]:
-    """SQL conditions for an active secret: neither it nor its key is revoked or expired."""
-    now = int(time.time())
-    return [
-        KEYS.c.revoked_at.is_(None),
-        sa.or_(KEYS.c.expires_at.is_(None), KEYS.c.expires_at > now),
-        sa.or_(SECRETS.c.expires_at.is_(None), SECRETS.c.expires_at > now),
-    ]
-
-
-def end(row: Any) -> int | None:
-    """The expiry of a secret or of its key, whichever is earlier, in seconds since 1970."""
-    ends = [end for end in (row.expires_at, row.secret_expires_at) if end is not None]
-    return min(ends, default=None)
 
 
 async def keys(connection: AsyncConnection, search: KeyFilter, page: Page) -> list[KeyEntry]:

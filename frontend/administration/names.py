@@ -2,20 +2,23 @@
 
 import re
 
+from frontend.errors import InvalidRequest
+
 LONGEST_NAME, LONGEST_ORG = 128, 64
 _ORG = re.compile(r"(?! )[^/]{1,64}(?<! )")
 
 
-class RegistryError(ValueError):
+class RegistryError(InvalidRequest, ValueError):
     """A request does not fit the stored data; ``param`` is its faulty parameter."""
 
     def __init__(self, message: str, param: str | None = None) -> None:
-        super().__init__(message)
-        self.param = param
+        super().__init__(message, param=param)
 
 
 class MissingError(RegistryError):
     """A key, organisation or row does not exist."""
+
+    status = 404
 
 
 def check_name(subject: str, name: str, longest: int, param: str | None = None) -> str:

@@ -1,10 +1,10 @@
-"""API keys and organisations in the database."""
+"""API keys and organisations, as operators manage them."""
 
 import copy
 import json
 import time
 import uuid
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from sqlalchemy import ColumnElement, false, insert, or_, select, update
@@ -12,35 +12,33 @@ from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from frontend.access import api_key
-from frontend.access.caller import Caller
+from frontend.access.stored_keys import AuditEntry, StoredKeys
 from frontend.administration import audit, listing
-from frontend.administration.audit import Actor, AuditEntry, AuditFilter
+from frontend.administration.audit import Actor, AuditFilter
 from frontend.administration.listing import EVERY_KEY, KeyEntry, KeyFilter
 from frontend.administration.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
 from frontend.administration.paging import EVERYTHING, Page
-from frontend.database.engine import reading
-from frontend.database.tables import KEYS, ORGS, SECRETS, WALLETS
+from frontend.database.tables import KEYS, ORGS, SECRETS
 
 # Seconds for which the old secret works after a rotation, by default.
 ROTATION_OVERLAP_SECONDS = 86_400
 # The longest lifetime of a key or an old secret: a hundred years.
 LONGEST_SECONDS = 100 * 365 * 86_400
-# The shortest time between two updates of the time at which a secret was last used.
-_USED_SECONDS = 60
 
 
 def _now() -> int:
     return int(time.time())
 
 
-class Registry:
+class Registry(StoredKeys):
     """Keys and organisations in one database. Any secret of a key, or the prefix of a secret, identifies the key.
 
     Changes go to the audit log, under the user of this process or the ``acting`` one.
     """
 
     def __init__(self, engine: AsyncEngine) -> None:
-        self._engine, self._reader, self._actor = engine, reading(engine), Actor.of_process()
+        super().__init__(engine)
+        self._actor = Actor.of_process()
 
     def acting(self, actor: Actor) -> "Registry":
         """A copy that writes ``actor`` to the audit log."""
@@ -108,35 +106,6 @@ class Registry:
         async with self._reader.connect() as connection:
             return await audit.changes(connection, audit_filter, page)
 
-    async def newest_change(self) -> int:
-        """The id of the newest change; 0 if there is none."""
-        async with self._reader.connect() as connection:
-            return await audit.newest(connection)
-
-    async def changes_from(self, first: int, others: Collection[int], most: int) -> list[AuditEntry]:
-        """Changes from id ``first`` on, and those with the ids ``others``, in order; at most ``most``."""
-        async with self._reader.connect() as connection:
-            return await audit.changes_from(connection, first, others, most)
-
-    async def find(self, digests: Collection[str]) -> dict[str, Caller]:
-        """The callers by digest of a key. Unknown, expired and revoked keys are left out."""
-        columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
-        ends = (KEYS.c.expires_at, SECRETS.c.expires_at.label("secret_expires_at"), ORGS.c.requests_per_minute)
-        prepaid = WALLETS.c.org.label("wallet")
-        query = select(*columns, *ends, prepaid).join_from(SECRETS, KEYS).outerjoin(ORGS)
-        query = query.outerjoin(WALLETS, WALLETS.c.org == KEYS.c.org).where(*listing.alive())
-        async with self._reader.connect() as connection:
-            rows = await connection.execute(query.where(SECRETS.c.digest.in_(digests)))
-            return {row.digest: _caller(row) for row in rows}
-
-    async def note_used(self, digests: Collection[str]) -> None:
-        """Write that keys were used now. It skips rows that another transaction has locked."""
-        now = _now()
-        old = or_(SECRETS.c.last_used_at.is_(None), SECRETS.c.last_used_at <= now - _USED_SECONDS)
-        due = select(SECRETS.c.digest).where(SECRETS.c.digest.in_(digests), old).with_for_update(skip_locked=True)
-        async with self._engine.begin() as connection:
-            await connection.execute(update(SECRETS).where(SECRETS.c.digest.in_(due)).values(last_used_at=now))
-
     async def key_id(self, named: str) -> str:
         """The id of a key, revoked or not. Usage is recorded under it."""
         async with self._reader.connect() as connection:
@@ -202,16 +171,3 @@ def _names(named: str) -> ColumnElement[bool]:
 def _shown(named: str) -> str:
     """The prefix of a key for messages; the rest is secret."""
     return api_key.prefix(named) if named.isprintable() else "?"
-
-
-def _caller(row: Any) -> Caller:
-    return Caller(
-        id=row.id,
-        name=row.name,
-        tier=row.tier,
-        org=row.org or None,
-        org_limit=row.requests_per_minute,
-        limits=json.loads(row.limits),
-        expires_at=listing.end(row),
-        prepaid=row.wallet is not None,
-    )

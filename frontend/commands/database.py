@@ -8,12 +8,11 @@ from typing import TypeVar
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.administration.names import RegistryError
-from frontend.administration.registry import Registry
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from frontend.database.engine import DatabaseUrlError, check_exists, open_engine
 from frontend.database.migrate import MigrationError, migrate
+from frontend.errors import InvalidRequest
 
 _Answer = TypeVar("_Answer")
 
@@ -25,7 +24,7 @@ def plain_errors() -> Iterator[None]:
         yield
     except DatabaseUrlError as error:
         raise SettingsError(f"QUARTET_DATABASE: {error}") from error
-    except (MigrationError, RegistryError) as error:
+    except (MigrationError, InvalidRequest) as error:
         raise SettingsError(str(error)) from error
 
 
@@ -53,8 +52,3 @@ def run(arguments: argparse.Namespace, settings: Settings) -> None:
         check_exists(settings.database)
     for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
         print(line)
-
-
-def with_registry(settings: Settings, work: Callable[[Registry], Awaitable[_Answer]]) -> _Answer:
-    """Open the database and do ``work`` with its registry."""
-    return with_database(settings, lambda engine: work(Registry(engine)))

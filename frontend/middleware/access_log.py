@@ -9,8 +9,8 @@ from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER, OUTCOMES, TRACER
-from frontend.catalogue.endpoints import API_KEY, auth_of, operation_of
+from frontend.app_keys import CALLER, OUTCOMES, PATHS, TRACER
+from frontend.catalogue.endpoints import API_KEY
 from frontend.http.connection import has_disconnected
 from frontend.middleware.headers import HEADERS
 from frontend.observe.logs import log, request_id
@@ -39,15 +39,16 @@ async def access_log_middleware(request: web.Request, handler: Handler) -> web.S
     request[HEADERS] = {_HEADER: name}
     tracer, response = request.app.get(TRACER, OFF), None
     record, started = begin(tracer), time.monotonic()
+    operation = request.app[PATHS].operation_of(request.path)
     with (
-        REQUESTS_IN_FLIGHT.labels(operation_of(request.path)).track_inprogress(),
+        REQUESTS_IN_FLIGHT.labels(operation).track_inprogress(),
         tracer.request(" ".join(_route(request)), request.headers.get(_TRACEPARENT, "")) as record.trace_id,
     ):
         try:
             response = await handler(request)
             return response
         finally:
-            _note(request, response, record, time.monotonic() - started)
+            _note(request, response, operation, record, time.monotonic() - started)
 
 
 def _route(request: web.Request) -> tuple[str, str]:
@@ -67,10 +68,12 @@ def _status(request: web.Request, response: web.StreamResponse | None) -> int:
     return _CLIENT_DISCONNECTED if has_disconnected(request) else _BROKEN_OFF
 
 
-def _note(request: web.Request, response: web.StreamResponse | None, record: Record, seconds: float) -> None:
+def _note(
+    request: web.Request, response: web.StreamResponse | None, operation: str, record: Record, seconds: float
+) -> None:
     status, caller = _status(request, response), request.get(CALLER)
     method, route = _route(request)
-    operation, tier = operation_of(request.path), caller.tier if caller is not None else "none"
+    tier = caller.tier if caller is not None else "none"
     bytes_in, bytes_out = request.content.total_bytes, _bytes_of(request, response)
     REQUESTS.labels(operation, route, method, status, tier).inc()
     # A live session lasts as long as people speak, which is no time of an answer.
@@ -80,7 +83,7 @@ def _note(request: web.Request, response: web.StreamResponse | None, record: Rec
     BODY_BYTES.labels(operation).observe(bytes_in)
     ANSWER_BYTES.labels(operation).observe(bytes_out)
     # Callers with tokens have no page that shows outcomes.
-    if caller is not None and operation != "other" and auth_of(request.path) == API_KEY:
+    if caller is not None and operation != "other" and request.app[PATHS].auth_of(request.path) == API_KEY:
         request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), time_of_answer)
     fields = {
         "method": method,

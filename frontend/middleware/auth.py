@@ -4,11 +4,10 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
-from frontend.app_keys import ADMIN, API_KEYS, CALLER, SETTINGS, TOKENS, UNAUTHENTICATED, WRONG_KEYS
-from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, LIVE, MOBILE_TOKEN, auth_of
+from frontend.app_keys import ADMIN, API_KEYS, CALLER, PATHS, RINGS, SETTINGS, TOKENS, UNAUTHENTICATED, WRONG_KEYS
+from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
-from frontend.extensions.realtime.subprotocols import key_of
 from frontend.http.connection import KNOWN, came_to_admin
 from frontend.middleware.revocation import ended_with_key
 
@@ -29,7 +28,7 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
     Requests without one take turns, so that however many come, callers wait little for the event loop. Probes that come
     to a port of their own do not wait for those turns: a probe that waits long ends this process.
     """
-    auth = auth_of(request.path)
+    auth = request.app[PATHS].auth_of(request.path)
     if auth is not None and request.match_info.http_exception is None:
         request[CALLER] = await _identify(request, _KNOWN_BY[auth])
         request[KNOWN] = True
@@ -42,8 +41,9 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
 
 
 def _token(request: web.Request) -> str:
-    if request.path == LIVE:
-        return key_of(request.headers)
+    for ring in request.app[RINGS]:
+        if (key_of := ring.keys.get(request.path)) is not None:
+            return key_of(request.headers)
     return bearer_token(request.headers.getall(hdrs.AUTHORIZATION, []))
 
 

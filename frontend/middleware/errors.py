@@ -3,8 +3,7 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.administration.names import MissingError, RegistryError
-from frontend.catalogue.endpoints import operation_of
+from frontend.app_keys import PATHS
 from frontend.database.engine import is_failure
 from frontend.errors import ApiError, BadGateway, Internal, InvalidRequest, MethodNotAllowed, NotFound, TooLarge
 from frontend.http.arrival import refuse_faulty
@@ -45,10 +44,6 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
             raise
         # The request refers to it: without the frames, no garbage collection is needed.
         failure = _from_framework(error.with_traceback(None))
-    except MissingError as error:
-        failure = NotFound(str(error), param=error.param)
-    except RegistryError as error:
-        failure = InvalidRequest(str(error), param=error.param)
     except Exception as error:
         gone = request.transport is None or request.transport.is_closing()
         if gone and isinstance(error, ConnectionError | TimeoutError):
@@ -57,5 +52,5 @@ async def errors_middleware(request: web.Request, handler: Handler) -> web.Strea
         failure = _unforeseen(error)
     if failure.reason:
         current().refused_for = failure.reason
-        REFUSALS.labels(operation_of(request.path), failure.reason).inc()
+        REFUSALS.labels(request.app[PATHS].operation_of(request.path), failure.reason).inc()
     return error_response(failure)

@@ -3,15 +3,14 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER, LIMITER
-from frontend.catalogue.endpoints import LIMIT_OF_PATH
+from frontend.app_keys import CALLER, LIMITER, PATHS
 from frontend.middleware.headers import HEADERS
 
 
 @web.middleware
 async def limits_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
     """Apply the path's rate limit. Its headers go out with every answer; a refusal has its own."""
-    name = LIMIT_OF_PATH.get(request.path)
+    name = request.app[PATHS].limit_of(request.path)
     if name is not None and request.match_info.http_exception is None:
         request[HEADERS].update(await request.app[LIMITER].take(request[CALLER], name))
     return await handler(request)

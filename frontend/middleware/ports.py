@@ -3,19 +3,17 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import SETTINGS
+from frontend.app_keys import PATHS, SETTINGS
 from frontend.errors import NotFound
 from frontend.http.connection import came_to_admin
-
-_ON_BOTH = ("/health/live", "/shared/")
-_ON_ADMIN = ("/health/", "/metrics", "/admin/", "/keys")
 
 
 def is_answered(request: web.Request, path: str) -> bool:
     """Whether the request's port answers the path. Without an admin port, one port answers all."""
-    if not request.app[SETTINGS].admin_port or path.startswith(_ON_BOTH):
+    paths = request.app[PATHS]
+    if not request.app[SETTINGS].admin_port or path.startswith(paths.on_both_ports):
         return True
-    return path.startswith(_ON_ADMIN) == came_to_admin(request)
+    return path.startswith(paths.private) == came_to_admin(request)
 
 
 @web.middleware

@@ -1,13 +1,15 @@
 """GET /openapi.json: an OpenAPI 3.1 document, assembled from a fragment of each operation."""
 
 import copy
+import functools
+import operator
 from typing import Any
 
 from aiohttp import web
 
 from frontend.app_keys import SETTINGS
-from frontend.catalogue.endpoints import API_KEY, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of, operation_of
-from frontend.catalogue.extensions import CHAT_MODELS, REALTIME
+from frontend.catalogue.endpoints import API_KEY, CORE, MOBILE_TOKEN, Paths
+from frontend.catalogue.extensions import CHAT_MODELS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -25,8 +27,6 @@ from frontend.errors import (
     UnsupportedMedia,
     UploadTimeout,
 )
-from frontend.extensions.chat import openapi as chat
-from frontend.extensions.realtime import openapi as realtime
 from frontend.http.rendering import JSON, render_json
 from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
 from frontend.operations.embeddings import openapi as embeddings
@@ -34,6 +34,7 @@ from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
 from frontend.operations.transcription import openapi as transcription
 from frontend.pages.fixed import Fixed, answer_once
+from frontend.rings import rings_of
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
 _WITH_BODY: tuple[type[ApiError], ...] = (UploadTimeout, TooLarge, UnsupportedMedia, RateLimited)
@@ -55,7 +56,6 @@ _FRAGMENTS = {
     SPEECH: speech.describe,
     EMBEDDINGS: embeddings.describe,
     RERANK: rerank.describe,
-    CHAT: chat.describe,
 }
 _INTEGER = {"schema": {"type": "integer"}}
 _HEADERS: dict[str, Any] = {
@@ -119,17 +119,17 @@ def _refs(names: list[str]) -> dict[str, Any]:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in names}
 
 
-def _complete(path: str, operation: dict[str, Any]) -> None:
+def _complete(paths: Paths, path: str, operation: dict[str, Any]) -> None:
     """Add the security, errors and headers that all operations share."""
-    auth = auth_of(path)
+    auth = paths.auth_of(path)
     operation["security"] = [{auth: []}]
     operation["tags"] = ["mobile" if auth == MOBILE_TOKEN else "developer"]
-    limited = (RateLimited,) if path in LIMIT_OF_PATH else ()
+    limited = (RateLimited,) if paths.limit_of(path) else ()
     kinds = [*_ALWAYS, *(_WITH_BODY if "requestBody" in operation else limited)]
-    if "{" in path or operation_of(path) == CHAT:
+    if "{" in path or paths.operation_of(path) == CHAT:
         kinds.append(NotFound)
     headers = ["X-Request-Id"]
-    if path in LIMIT_OF_PATH:
+    if paths.limit_of(path):
         headers += ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset"]
     responses = operation["responses"]
     for answer in list(responses.values()):
@@ -146,13 +146,14 @@ def _refusal(kind: type[ApiError]) -> dict[str, Any]:
 def document(settings: Settings) -> dict[str, Any]:
     """The document for the served operations."""
     fragments = [describe(settings.served) for name, describe in _FRAGMENTS.items() if name in settings.operations]
-    if REALTIME in settings.served.extensions and TRANSCRIPTIONS in settings.operations:
-        fragments.append(realtime.describe(settings.served))
+    rings = rings_of(settings)
+    fragments += [ring.describe(settings) for ring in rings]
     fragments.append(OpenApiFragment(_model_paths(settings.served)))
     paths = copy.deepcopy({path: item for fragment in fragments for path, item in fragment.paths.items()})
+    known = functools.reduce(operator.or_, (ring.paths for ring in rings), CORE)
     for path, item in paths.items():
         for operation in item.values():
-            _complete(path, operation)
+            _complete(known, path, operation)
     schemas = {name: schema for fragment in fragments for name, schema in fragment.schemas.items()}
     own = {"Model": _model(settings.served), "ModelList": _models(settings.served), "Error": _ERROR}
     return {

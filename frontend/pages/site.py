@@ -45,5 +45,6 @@ ROUTES = [
     *file_routes("/shared", STATIC / "shared"),
     # The playground plays audio, and records it if the visitor agrees.
     *page_routes("playground", policy(media="blob:", microphone="self")),
+    *page_routes("dashboard"),
 ]
 KEYS_PAGE = page_routes("keys")

@@ -22,7 +22,7 @@ from typing import Any
 import aiohttp
 import psutil
 
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from frontend.config.settings import Settings
 from tests.conftest import KEY, bearer
 from tests.fakes import add_key
@@ -163,7 +163,7 @@ async def main() -> None:
         values |= {"LIVE_SESSIONS": "5000", "CONNECTIONS_PER_ADDRESS": "0", "UNPAID_SECONDS": "1000"}
         values |= {"LOG_LEVEL": "ERROR"}
         environ = {**os.environ, **{f"QUARTET_{name}": value for name, value in values.items()}}
-        await asyncio.to_thread(with_registry, Settings(database=database), lambda registry: add_key(registry, KEY))
+        await asyncio.to_thread(with_database, Settings(database=database), lambda engine: add_key(engine, KEY))
         command = (sys.executable, "-m", "tests.fake_frontend", "--watch")
         server = await asyncio.create_subprocess_exec(*command, env=environ, stdout=asyncio.subprocess.PIPE)
         assert server.stdout is not None

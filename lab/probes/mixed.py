@@ -9,8 +9,8 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
+from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
-from frontend.commands.database import with_registry
 from frontend.config.settings import Settings
 from scripts.benchmark.common.inputs import UNIT_OF, Call, calls, clip
 from scripts.benchmark.common.load import Client, Sample, closed, connected

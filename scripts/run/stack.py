@@ -15,11 +15,11 @@ from types import MappingProxyType
 
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
+from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
 from frontend.catalogue.added_models import added_in
 from frontend.catalogue.exports import read_exports
 from frontend.catalogue.models import SPEECH, Added
-from frontend.commands.database import with_registry
 from frontend.config.proxies import no_proxy
 from frontend.config.reading import FROM_FILE, PREFIX, read
 from frontend.config.settings import Settings

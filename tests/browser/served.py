@@ -40,7 +40,7 @@ async def served_with_key(
     """The address of an application that knows a key of an organisation."""
     async with database_of(settings) as engine:
         await Registry(engine).create_org(org, None)
-        await add_key(Registry(engine), key, org=org)
+        await add_key(engine, key, org=org)
     async with served(settings, triton) as address:
         yield address
 

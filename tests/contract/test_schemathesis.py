@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from frontend.catalogue.endpoints import LIVE
+from frontend.extensions.realtime.pipeline import PATH as LIVE
 from tests.conftest import EXTENSIONS, KEY, ROOT
 from tests.frontends import MOBILE_TOKEN, prepare, running
 

@@ -5,7 +5,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from frontend.access import api_key
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from scripts.run.stack import Stack
 from tests.fakes import add_key
 from tests.faults.attacks.cases import ATTACKS
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.triton, pytest.mark.alone]
 def scene(stack: Stack) -> Scene:
     company, port = api_key.new_key(), urlsplit(stack.url).port
     assert port is not None
-    with_registry(stack._settings, lambda registry: add_key(registry, company, tier="company"))
+    with_database(stack._settings, lambda engine: add_key(engine, company, tier="company"))
     return Scene(port, stack.api_key, company, f"127.0.0.1:{stack.triton.ports.grpc}")
 
 

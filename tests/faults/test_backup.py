@@ -11,7 +11,7 @@ from pathlib import Path
 import pgserver
 import pytest
 
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from frontend.config.settings import Settings
 from tests.charges import charges, speak
 from tests.conftest import KEY, ROOT, running
@@ -45,7 +45,7 @@ def test_a_restored_postgres_has_the_keys_and_charges_of_its_backup(
     settings: Settings, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     settings = dataclasses.replace(settings, database=postgres.new_database())
-    with_registry(settings, lambda registry: add_key(registry, KEY))
+    with_database(settings, lambda engine: add_key(engine, KEY))
     assert _said(settings, ["one"]) == {3}
     address, dump = f"--dbname={settings.database}", tmp_path / "dump"
     with dump.open("wb") as file:
@@ -63,7 +63,7 @@ def test_a_restored_sqlite_has_the_keys_and_charges_of_its_backup(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "data").mkdir()
     settings = dataclasses.replace(settings, database=f"sqlite:///{tmp_path}/data/quartet.sqlite3")
-    with_registry(settings, lambda registry: add_key(registry, KEY))
+    with_database(settings, lambda engine: add_key(engine, KEY))
     assert _said(settings, ["one"]) == {3}
     exec(line)
     assert _said(settings, ["three"]) == {3, 5}

@@ -17,11 +17,11 @@ from sqlalchemy import func, select
 
 from frontend.access import api_key
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.config.reading import CONFIG_FILE
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, USAGE_DAYS, USAGE_EVENTS
-from frontend.usage.queries import UsageQueries
 from scripts.local_triton.checks import free_port
 from tests.conftest import KEY, ROOT, bearer
 from tests.databases import PostgresServer
@@ -145,7 +145,7 @@ async def storm(database: str, folder: Path, requests: int, kills: int) -> Outco
     await migrate(engine)
     registry, books = Registry(engine), UsageQueries(engine)
     await registry.create_org(ORG, None)
-    await add_key(registry, key, org=ORG)
+    await add_key(engine, key, org=ORG)
     await books.top_up(ORG, TOP_UP, None)
     (folder / "quartet.toml").write_text(_PRICES, encoding="utf-8")
     own = named(DATABASE=database, USAGE_FOLDER=folder / "usage")

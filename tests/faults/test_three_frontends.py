@@ -11,7 +11,7 @@ import aiohttp
 import pytest
 
 from frontend.access import api_key
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from tests.conftest import ROOT, bearer
@@ -42,7 +42,7 @@ async def session() -> AsyncIterator[aiohttp.ClientSession]:
 def _new_key(environ: dict[str, str], limit: int) -> str:
     key = api_key.new_key()
     settings = Settings(database=environ[f"{PREFIX}DATABASE"])
-    with_registry(settings, lambda registry: add_key(registry, key, limits={"embeddings": limit}))
+    with_database(settings, lambda engine: add_key(engine, key, limits={"embeddings": limit}))
     return key
 
 

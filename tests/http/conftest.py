@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY
 from tests.conftest import Client, running, settings_in
-from tests.fakes import FakeTriton, add_key
+from tests.fakes import FakeTriton, add_key, add_org
 from tests.http.calls import ADMIN_KEY
 from tests.upstream import Upstream
 
@@ -67,8 +66,8 @@ def client(request: pytest.FixtureRequest, triton: FakeTriton) -> Client:
 async def books(settings: Settings) -> AsyncIterator[UsageQueries]:
     """The ledger of the application, with a key of an organisation."""
     engine = open_engine(settings.database)
-    await Registry(engine).create_org("acme", None)
-    await add_key(Registry(engine), ORG_KEY, org="acme")
+    await add_org(engine, "acme")
+    await add_key(engine, ORG_KEY, org="acme")
     yield UsageQueries(engine)
     await engine.dispose()
 

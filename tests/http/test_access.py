@@ -12,7 +12,6 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ed25519
 
 from frontend.access import api_key
-from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
@@ -34,7 +33,7 @@ async def test_keys_may_live_in_postgres(settings: Settings, postgres: PostgresS
     address = postgres.new_database()
     engine = open_engine(address)
     await migrate(engine)
-    await add_key(Registry(engine), KEY)
+    await add_key(engine, KEY)
     await engine.dispose()
     async with running(dataclasses.replace(settings, database=address), FakeTriton()) as client:
         assert [await status_of(client, "/v1/models", key) for key in (KEY, KEY[:-1])] == [200, 401]

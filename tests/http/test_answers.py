@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from aiohttp import ClientError
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import RECORDER
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, charges, find_disk_full, speak
 from tests.conftest import Client

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import RECORDER
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool
 from tests.charges import COST, ORG_KEY, TEXT, charges, find_disk_full, speak
 from tests.conftest import Client, running

@@ -6,17 +6,15 @@ from typing import Any
 
 import pytest
 
-from frontend.administration.registry import Registry
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import ApiError, BadGateway, BrokenModel, Internal, Late, Unreached
 from frontend.operations.status.metrics import MetricsPage
-from frontend.usage.queries import UsageQueries
 from tests.charges import COST, ORG_KEY, TEXT, charges, other_key, speak
 from tests.conftest import Client, bearer, running
 from tests.eventually import until
-from tests.fakes import FakeTriton, add_key
+from tests.fakes import FakeTriton, add_key, add_org
 from tests.http.calls import APART, EMBED
 from tests.samples import Change, value
 from tests.speech import encode, say, transcribe
@@ -158,9 +156,8 @@ async def test_refusals_are_counted_by_reason(
     settings: Settings, triton: FakeTriton, operation: str, reason: str, send: Callable[[Client], Awaitable[Any]]
 ) -> None:
     engine = open_engine(settings.database)
-    await Registry(engine).create_org("acme", None)
-    await add_key(Registry(engine), ORG_KEY, org="acme", limits={"rerank": 1})
-    await UsageQueries(engine).top_up("acme", COST - 1, None)
+    await add_org(engine, "acme", COST - 1)
+    await add_key(engine, ORG_KEY, org="acme", limits={"rerank": 1})
     await engine.dispose()
     triton.up = reason != "queue"
     async with running(settings, triton) as client:

@@ -6,7 +6,7 @@ from types import TracebackType
 import pytest
 from aiohttp import hdrs
 
-from frontend.catalogue.endpoints import auth_of
+from frontend.app_keys import PATHS
 from frontend.concurrency.turnstile import Turnstile
 from frontend.pages import offer, openapi, static_files
 from tests.conftest import Client, bearer
@@ -23,7 +23,7 @@ NO_KEY: dict[str, str] = {hdrs.AUTHORIZATION: ""}
 
 def _open_paths(client: Client) -> set[str]:
     paths = {resource.canonical for resource in client.app.router.resources()}
-    return {path for path in paths if "{" not in path and auth_of(path) is None} - {*CHANGES}
+    return {path for path in paths if "{" not in path and client.app[PATHS].auth_of(path) is None} - {*CHANGES}
 
 
 async def test_an_open_path_has_an_etag_by_which_it_is_not_sent_again(client: Client) -> None:

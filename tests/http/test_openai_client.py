@@ -9,10 +9,10 @@ import pytest
 
 from frontend.access.counters import MemoryCounters
 from frontend.access.limits import Limiter
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import LIMITER
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, other_key
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton

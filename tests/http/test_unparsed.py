@@ -11,12 +11,14 @@ from aiohttp import web
 from aiohttp.test_utils import TestClient
 
 from frontend.app import create_app
-from frontend.catalogue.endpoints import ADMIN_KEY, LIVE, MOBILE_TOKEN, auth_of
+from frontend.app_keys import PATHS
+from frontend.catalogue.endpoints import ADMIN_KEY, MOBILE_TOKEN
 from frontend.config.settings import Settings
 from tests.conftest import JWT_SECRET, KEY, Client, ProductServer
 from tests.fakes import FakeTriton
 from tests.http import calls
 from tests.http.calls import EMBED, EMBEDDED
+from tests.live import PATH as LIVE
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head, post
 
@@ -241,7 +243,7 @@ async def test_head_is_answered_like_get_without_a_body_on_every_path(whole: Cli
     # A WebSocket has no HEAD.
     paths = {route.resource.canonical for route in whole.app.router.routes() if route.resource} - {LIVE}
     for path in sorted(_IN_PATH.sub("stt-1", path) for path in paths if "{status}" not in path):
-        token = tokens.get(auth_of(path) or "", KEY)
+        token = tokens.get(whole.app[PATHS].auth_of(path) or "", KEY)
         headers_of_get, body = await _raw(whole.port, "GET", path, token)
         headers, rest = await _raw(whole.port, "HEAD", path, token)
         assert rest == b"", path

@@ -32,10 +32,10 @@ ORDER = [
     "operations.packed_model",
     "operations.protocols",
     "operations.pipelines",
+    "rings",
     "app_keys",
     "operations.handlers",
     "middleware",
-    "pages",
     "parts",
     "app",
     "commands",
@@ -49,16 +49,17 @@ SHARED = {
     "frontend.config.proxies",
     "frontend.text.tokens",
 }
-# The files of an operation or an extension, which are those of its folder in this order.
+# What stands around the core, each in a folder of its own: the core works without it.
+RINGS = ("extensions", "administration", "pages")
+# The files of an operation, which are those of its folder in this order.
 OF_AN_OPERATION = {
     "pipeline": "pipelines",
     "openapi": "pipelines",
-    "transcriber": "handlers",
-    "session": "handlers",
     "handler": "handlers",
 }
 FRONTEND = ROOT / "frontend"
 MODULES = sorted(path for path in FRONTEND.rglob("*.py") if path.name != "__init__.py")
+CORE = [path for path in MODULES if path.relative_to(FRONTEND).parts[0] not in RINGS]
 
 
 def _name(path: Path) -> str:
@@ -89,9 +90,20 @@ def _imports(path: Path, of: str = "frontend") -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("path", MODULES, ids=_name)
+@pytest.mark.parametrize("path", CORE, ids=_name)
 def test_a_module_imports_from_its_own_room_and_those_before_it(path: Path) -> None:
     assert not {name for name in _imports(path) if _place(name) > _place(_name(path))}
+
+
+def test_the_core_imports_no_ring() -> None:
+    rings = tuple(f"frontend.{ring}." for ring in RINGS)
+    assert not {(str(path), name) for path in CORE for name in _imports(path) if f"{name}.".startswith(rings)}
+
+
+def test_rings_do_not_import_each_other() -> None:
+    for ring in RINGS:
+        imported = {name.split(".")[1] for path in (FRONTEND / ring).rglob("*.py") for name in _imports(path)}
+        assert not imported & {*RINGS} - {ring}
 
 
 def test_clients_import_no_more_of_the_server_than_both_share_and_the_server_nothing_of_them() -> None:

@@ -8,16 +8,17 @@ from aiohttp import web
 
 from frontend.administration import audit
 from frontend.administration.audit import Actor
+from frontend.administration.keys import REGISTRY, USAGE
 from frontend.administration.names import LONGEST_NAME, check_name
 from frontend.administration.paging import Page
 from frontend.administration.registry import LONGEST_SECONDS, Registry
-from frontend.app_keys import CONTEXT, JSON_BODIES, MEMORY_RESERVATION, REGISTRY, USAGE
+from frontend.administration.usage.queries import UsageQueries
+from frontend.app_keys import CONTEXT, JSON_BODIES, MEMORY_RESERVATION
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
 from frontend.http import fields
 from frontend.http.rendering import json_response
 from frontend.middleware.auth import address_of
-from frontend.usage.queries import UsageQueries
 
 # Query parameters that select a page of a list.
 PAGE = ("limit", "after", "order")

@@ -7,12 +7,12 @@ from aiohttp import web
 from frontend.administration.api.fields import PAGE, name, number, page, registry, rows, usage_queries
 from frontend.administration.audit import AuditFilter
 from frontend.administration.names import LONGEST_ORG
+from frontend.administration.usage import over_http
+from frontend.administration.usage.report import beginning
 from frontend.app_keys import SETTINGS
 from frontend.config.tables import TIERS, USUAL_TIER
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
-from frontend.usage import report_over_http
-from frontend.usage.report import beginning
 
 _LARGEST_ID = 10**12 - 1
 
@@ -21,7 +21,7 @@ async def usage(request: web.Request) -> web.Response:
     """Usage in total, of ``org``, or of the key that begins with ``key``."""
     key, org = request.query.get("key"), name(request.query, "org", LONGEST_ORG)
     key_id = await registry(request).key_id(key) if key else None
-    return await report_over_http.answer(request, usage_queries(request), org, key_id)
+    return await over_http.answer(request, usage_queries(request), org, key_id)
 
 
 def _since(request: web.Request) -> int:
@@ -58,7 +58,7 @@ async def show_settings(request: web.Request) -> web.Response:
 
 
 QUERIES = {
-    "/admin/v1/usage": (*report_over_http.PARAMETERS, "org", "key"),
+    "/admin/v1/usage": (*over_http.PARAMETERS, "org", "key"),
     "/admin/v1/audit": (*PAGE, "since", "actor", "action", "target"),
 }
 ROUTES = [

@@ -8,12 +8,21 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.names import LONGEST_NAME, check_name
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import GROUPS, UsageFilter, UsageQueries
+from frontend.administration.usage.report import (
+    FIRST_DAY,
+    LAST_DAY,
+    beginning,
+    cells,
+    parse_day,
+    parse_groups,
+    report,
+    to_csv,
+)
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.arguments import argument
 from frontend.commands.database import run
 from frontend.commands.tables import columns
-from frontend.usage.queries import GROUPS, UsageFilter, UsageQueries
-from frontend.usage.report import FIRST_DAY, LAST_DAY, beginning, cells, parse_day, parse_groups, report, to_csv
 
 day, _groups, _amount = argument(parse_day), argument(parse_groups), argument(to_micro)
 

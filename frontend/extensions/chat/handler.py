@@ -7,16 +7,18 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CALLER, CHAT, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
+from frontend.app_keys import BILLING, CALLER, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.errors import InvalidRequest
 from frontend.extensions.chat import protocol
 from frontend.extensions.chat.metering import StreamMeter, estimate, usage_of
-from frontend.extensions.chat.pipeline import TooLongAnswer
+from frontend.extensions.chat.pipeline import ChatPipeline, TooLongAnswer
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
 from frontend.usage.bill import Bill
+
+PIPELINE = web.AppKey("chat", ChatPipeline)
 
 T = TypeVar("T")
 _NO_REFERENCES = (
@@ -45,7 +47,7 @@ async def forward(request: web.Request) -> web.StreamResponse:
     extended = await _offload(request, len(body), protocol.with_usage, body) if adds_usage else None
     request[MEMORY_RESERVATION].resize(len(body) + len(extended or b""))
     async with request[BILLING].reserve(MODEL, most) as bill:
-        async with request.app[CHAT].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
+        async with request.app[PIPELINE].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:
                 meter = StreamMeter(options.text_bytes, hides_usage=adds_usage)
                 return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)

@@ -2,11 +2,10 @@
 
 from aiohttp import WSCloseCode, web
 
-from frontend.app_keys import CALLER, CONTEXT, LIVE, MEMORY_RESERVATION, SETTINGS
-from frontend.catalogue.endpoints import LIVE as PATH
-from frontend.catalogue.extensions import REALTIME as EXTENSION
-from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
+from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.errors import BadGateway, InvalidRequest
+from frontend.extensions.realtime.pipeline import PATH, LivePipeline
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
 from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
@@ -16,6 +15,7 @@ from frontend.http import fields
 from frontend.http.connection import ON_REVOKED, ends_connection, on_leaving
 from frontend.observe.logs import log
 
+PIPELINE = web.AppKey("live", LivePipeline)
 QUERY = ("intent", "model")
 _INTENT = "transcription"
 # The header of clients from before the release.
@@ -23,7 +23,7 @@ _BETA_HEADER = "OpenAI-Beta"
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
-    settings, live = request.app[SETTINGS], request.app[LIVE]
+    settings, live = request.app[SETTINGS], request.app[PIPELINE]
     config = SessionConfig(fields.model(request.query, settings.served.model_names(TRANSCRIPTIONS)))
     fields.choice(request.query, "intent", (_INTENT,), _INTENT)
     protocols = offered(request.headers)
@@ -55,5 +55,4 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     return socket
 
 
-def routes(served: Served) -> list[web.RouteDef]:
-    return [web.get(PATH, transcribe_live, allow_head=False)] if EXTENSION in served.extensions else []
+ROUTES = [web.get(PATH, transcribe_live, allow_head=False)]

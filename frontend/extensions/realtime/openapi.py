@@ -1,7 +1,7 @@
 """The OpenAPI description of live sessions. OpenAPI has no words for a WebSocket's events; the guide has them."""
 
-from frontend.catalogue.endpoints import LIVE
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.extensions.realtime.pipeline import PATH
 from frontend.http.schemas import OpenApiFragment, one_of
 
 _DESCRIPTION = (
@@ -23,4 +23,4 @@ def describe(served: Served) -> OpenApiFragment:
         "parameters": parameters,
         "responses": {"101": {}},
     }
-    return OpenApiFragment({LIVE: {"get": operation}})
+    return OpenApiFragment({PATH: {"get": operation}})

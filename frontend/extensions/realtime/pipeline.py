@@ -9,7 +9,6 @@ from typing import TypeVar
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
-from frontend.catalogue.endpoints import LIVE
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -28,6 +27,7 @@ from frontend.tritons.inference import Inputs
 from frontend.usage.bill import Bill, Billing, IdempotencyKey
 from frontend.usage.recorder import Recorder
 
+PATH = "/v1/realtime"
 # Within a key, passes over speech that goes on wait for all other calls.
 _INTERIM_RANK = 2
 T = TypeVar("T")
@@ -123,7 +123,7 @@ class LivePipeline:
         ``BadGateway`` if charges cannot be written.
         """
         caller = await self.keys.identify(token)
-        key = IdempotencyKey(item.id, LIVE, b"")
+        key = IdempotencyKey(item.id, PATH, b"")
         billing = Billing(self.recorder, self.settings.prices, caller, self._context(context), lambda: key)
         return await billing.reserve(item.config.model, milliseconds(samples)).__aenter__()
 

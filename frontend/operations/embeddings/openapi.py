@@ -3,9 +3,8 @@
 from collections.abc import Collection
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import CLIENT_PARAMETERS, RERANK_DIALECTS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Model, Served
-from frontend.http import fields
 from frontend.http.schemas import (
     OpenApiFragment,
     Schema,
@@ -19,23 +18,19 @@ from frontend.http.schemas import (
 )
 from frontend.operations.embeddings import protocol
 
-_TEXT = {"type": "string", "minLength": 1}
-_LIST = {"minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": _TEXT}
-_CUTTING = {
-    "truncate": {"type": "boolean", "description": "With false, a text that is too long gets 413."},
-    "truncation_direction": one_of(fields.DIRECTIONS[:1], default=fields.DIRECTIONS[0]),
-}
+TEXT = {"type": "string", "minLength": 1}
+LIST = {"minItems": 1, "maxItems": protocol.MOST_INPUTS, "items": TEXT}
 _EMBEDDING_TYPE = one_of(protocol.FORMATS, description="As `encoding_format`, which goes first.")
-_EXAMPLE = {"input": ["The lake is cold in April.", "Im April ist der See kalt."]}
+EXAMPLE = {"input": ["The lake is cold in April.", "Im April ist der See kalt."]}
 
 
-def _texts(served: Served) -> Schema:
+def texts_of(served: Served) -> Schema:
     """One text or a list, without a type and alternatives: generated Java does not compile with them."""
     tokens = max(model.max_tokens for model in served.by_id(EMBEDDINGS).values())
     return {
         "description": f"One text or a list; each is cut after {tokens} tokens.",
         "minLength": 1,
-        **_LIST,
+        **LIST,
         "not": {"type": ["boolean", "null", "number", "object"]},
     }
 
@@ -44,7 +39,7 @@ def _body(served: Served) -> Schema:
     width = max(model.width for model in served.by_id(EMBEDDINGS).values())
     return request_object(
         {
-            "input": _texts(served),
+            "input": texts_of(served),
             "model": one_of(served.model_names(EMBEDDINGS)),
             "encoding_format": one_of(protocol.FORMATS, default=protocol.FORMATS[0]),
             "dimensions": {
@@ -87,35 +82,7 @@ def _schemas(models: Collection[Model]) -> Schema:
     }
 
 
-def _dialect_paths(served: Served) -> Schema:
-    width = max(model.width for model in served.by_id(EMBEDDINGS).values())
-    more = ignored(parameters.ignored(EMBEDDINGS, served))
-    checked = {"type": "boolean", "description": "Checked, then ignored: vectors have length 1."}
-    dimensions = {"type": "integer", "minimum": 1, "description": f"Checked, then ignored: the dimension is {width}."}
-    asked = {"inputs": _texts(served), "normalize": checked, "dimensions": dimensions}
-    sentences = {"source_sentence": _TEXT, "sentences": {"type": "array", **_LIST}}
-    compared = {"inputs": request_object(sentences, *sentences), "parameters": request_object(_CUTTING)}
-    example = dict(zip(sentences, (_EXAMPLE["input"][0], _EXAMPLE["input"][1:]), strict=True))
-    numbers = {"type": "array", "items": {"type": "number"}}
-    return {
-        "/embed": post(
-            "createPlainEmbedding",
-            "Embeddings, as TEI",
-            json_content(request_object({**more, **asked, **_CUTTING}, "inputs"), {"inputs": _EXAMPLE["input"]}),
-            json_content({"type": "array", "items": numbers}),
-        ),
-        "/similarity": post(
-            "createSimilarity",
-            "Compare a text with others, as TEI",
-            json_content(request_object({**more, **compared}, "inputs"), {"inputs": example}),
-            json_content(numbers),
-        ),
-    }
-
-
 def describe(served: Served) -> OpenApiFragment:
     models = served.by_id(EMBEDDINGS).values()
-    body, answer = json_content(_body(served), _EXAMPLE), json_content(reference("EmbeddingList"))
-    dialects = _dialect_paths(served) if RERANK_DIALECTS in served.extensions else {}
-    own = {"/v1/embeddings": post("createEmbedding", "Embeddings", body, answer)}
-    return OpenApiFragment(own | dialects, _schemas(models))
+    body, answer = json_content(_body(served), EXAMPLE), json_content(reference("EmbeddingList"))
+    return OpenApiFragment({"/v1/embeddings": post("createEmbedding", "Embeddings", body, answer)}, _schemas(models))

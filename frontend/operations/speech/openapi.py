@@ -3,7 +3,7 @@
 from typing import Any
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING, VOICE_LIST
+from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS, UNKNOWN
 from frontend.http.schemas import (
@@ -23,10 +23,9 @@ from frontend.operations.speech import protocol
 _TEXT = {"type": "string", "minLength": 1, "maxLength": protocol.LONGEST_INPUT}
 _EXAMPLE = "Good morning."
 _SPEED = "How fast the voice speaks, without a change of pitch; 1 is its own speed."
-_BINARY = {"schema": {"type": "string", "format": "binary"}}
+BINARY = {"schema": {"type": "string", "format": "binary"}}
 # Never sent: openapi-python-client leaves out an answer that is only audio.
-_BYTES = "application/octet-stream"
-_SAMPLE = {"content": {AUDIO_FORMATS["wav"]: _BINARY, _BYTES: _BINARY}}
+BYTES = "application/octet-stream"
 _STREAM_FORMAT = {
     "description": "Send the speech sentence by sentence, as bytes or as events. Without it, the answer is whole."
 }
@@ -40,7 +39,7 @@ _EVENTS = {
 
 def _audio(served: Served) -> dict[str, Any]:
     streamed = _EVENTS if SPEECH_STREAMING in served.extensions else {}
-    return {"content": {**dict.fromkeys([*served.audio_formats.values(), _BYTES], _BINARY), **streamed}}
+    return {"content": {**dict.fromkeys([*served.audio_formats.values(), BYTES], BINARY), **streamed}}
 
 
 def _body(served: Served) -> Schema:
@@ -69,28 +68,16 @@ def _body(served: Served) -> Schema:
     )
 
 
-def _names(served: Served, one: Schema) -> OpenApiFragment:
-    """The list of voice names, which exists if aliases are set, and with the extension the samples."""
-    names = one_of(served.voice_names())
-    answer = answer_object({"voices": {"type": "array", "items": reference("NamedVoice")}})
-    listed = {"/v1/audio/voices": get("listVoiceNames", "List the voice names", json_content(answer))}
-    named = {"id": names, **one, "name": names}
-    if VOICE_LIST not in served.extensions:
-        return OpenApiFragment(listed, {"NamedVoice": answer_object(named)})
-    details = {
-        "sample_rate": {"type": "integer", "description": "Samples per second."},
-        "sample": {"type": "string", "description": "The path of a short WAV file, if the voice has one."},
-    }
-    voice = {"name": "voice", "in": "path", "required": True, "schema": names}
-    heard = get("hearVoice", "A sentence of a voice, free", _SAMPLE, parameters=[voice])
-    return OpenApiFragment(
-        {**listed, "/v1/audio/voices/{voice}/sample": heard},
-        {"NamedVoice": answer_object({**named, **details}, "sample")},
-    )
+def one_voice(served: Served) -> Schema:
+    """The properties of a voice."""
+    unknown = any(each.gender == UNKNOWN for each in served.voices)
+    genders = one_of(["female", "male", *[UNKNOWN] * unknown])
+    return {"name": one_of(voice.name for voice in served.voices), "language": {"type": "string"}, "gender": genders}
 
 
 def describe(served: Served) -> OpenApiFragment:
-    voice, first = one_of(voice.name for voice in served.voices), served.voices[0].name
+    one, first = one_voice(served), served.voices[0].name
+    voice = one["name"]
     mobile = request_object(
         {"text": _TEXT, "voice": voice, "format": one_of(AUDIO_FORMATS, default="mp3")}, "text", "voice"
     )
@@ -100,15 +87,9 @@ def describe(served: Served) -> OpenApiFragment:
         "voices": {"type": "array", "items": reference("Voice")},
         "defaults_by_language": {"type": "object", "additionalProperties": voice},
     }
-    unknown = any(each.gender == UNKNOWN for each in served.voices)
-    genders = one_of(["female", "male", *[UNKNOWN] * unknown])
-    one = {"name": voice, "language": {"type": "string"}, "gender": genders}
-    listed = served.aliases or VOICE_LIST in served.extensions
-    named = _names(served, one) if listed else OpenApiFragment({})
     return OpenApiFragment(
         {
             "/v1/audio/speech": post("createSpeech", "Text to speech", body, _audio(served)),
-            **named.paths,
             "/api/v1/audio/synthesize": post(
                 "synthesize", "Text to speech, for mobile apps", mobile_body, _audio(served.contract)
             ),
@@ -116,5 +97,5 @@ def describe(served: Served) -> OpenApiFragment:
                 "listVoices", "List the voices and the default of each language", json_content(reference("Voices"))
             ),
         },
-        {"Voices": answer_object(voices), "Voice": answer_object(one), **named.schemas},
+        {"Voices": answer_object(voices), "Voice": answer_object(one)},
     )

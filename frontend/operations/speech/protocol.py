@@ -1,19 +1,16 @@
 """Speech requests of the developer and the mobile endpoints."""
 
-import base64
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from frontend.catalogue import parameters
-from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING, VOICE_LIST
+from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING
 from frontend.catalogue.models import SPEECH, Served
 from frontend.catalogue.voices import AUDIO_FORMATS
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.http import fields
-from frontend.http.rendering import render_event
-from frontend.operations.speech.voices import ExportedVoice
 
 LONGEST_INPUT = 5000  # code points
 SLOWEST, FASTEST = 0.5, 2.0
@@ -21,8 +18,6 @@ AUDIO, EVENTS = "audio", "sse"
 _FORMAT, _PCM = "response_format", "pcm"
 # Ways to stream an answer.
 STREAM_FORMATS = (AUDIO, EVENTS)
-# Bytes of audio of an event. Some clients read lines of at most 64 kB, and base64 takes four bytes for three.
-_EVENT_BYTES = 24 * 1024
 
 
 @dataclass(frozen=True)
@@ -112,37 +107,6 @@ def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
         model=served.ids(SPEECH)[0],
         text_field="text",
     )
-
-
-def render_deltas(audio: bytes) -> bytes:
-    """Audio as events. Each has a part that any decoder of base64 takes on its own."""
-    parts = (audio[start : start + _EVENT_BYTES] for start in range(0, len(audio), _EVENT_BYTES))
-    return b"".join(
-        render_event({"type": "speech.audio.delta", "audio": base64.b64encode(part).decode("ascii")}) for part in parts
-    )
-
-
-def render_done(characters: int) -> bytes:
-    """The last event. It counts the characters that are charged, since speech has no tokens here."""
-    usage = {"input_tokens": characters, "output_tokens": 0, "total_tokens": characters}
-    return render_event({"type": "speech.audio.done", "usage": usage})
-
-
-def render_names(served: Served, exported: Mapping[str, ExportedVoice]) -> dict[str, Any]:
-    """The voice list of the developer endpoint, with aliases; with the extension, sample rates and samples too."""
-    known = {voice.name: voice for voice in served.voices}
-    detailed = VOICE_LIST in served.extensions
-    voices = [
-        {"id": name, "name": name, "language": known[own].language, "gender": known[own].gender}
-        | (_details(own, exported[own]) if detailed else {})
-        for name, own in served.voice_names().items()
-    ]
-    return {"voices": voices}
-
-
-def _details(name: str, voice: ExportedVoice) -> dict[str, Any]:
-    sample = {"sample": f"/v1/audio/voices/{name}/sample"} if voice.sample else {}
-    return {"sample_rate": voice.sample_rate, **sample}
 
 
 def render_voices(served: Served) -> dict[str, Any]:

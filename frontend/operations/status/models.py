@@ -5,8 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import CHAT, SETTINGS
-from frontend.catalogue.extensions import CHAT_MODELS
+from frontend.app_keys import LISTED_MODELS, SETTINGS
 from frontend.catalogue.models import Served
 from frontend.errors import NotFound
 from frontend.http.rendering import json_response
@@ -24,19 +23,16 @@ def extensions_on(served: Served) -> dict[str, list[str]]:
     return {"extensions": sorted(served.extensions)} if served.extensions else {}
 
 
-async def _of_chat(request: web.Request) -> Mapping[str, Any]:
-    """The entries of the chat server's models, if the extension is on."""
-    app = request.app
-    if CHAT_MODELS not in app[SETTINGS].served.extensions or CHAT not in app:
-        return {}
-    return await app[CHAT].models.entries()
+async def _others(request: web.Request) -> Mapping[str, Any]:
+    """The entries of models that are served elsewhere, by id."""
+    return {name: entry for entries in request.app[LISTED_MODELS] for name, entry in (await entries()).items()}
 
 
 async def list_models(request: web.Request) -> web.Response:
     """Every model name that an endpoint accepts."""
     served = request.app[SETTINGS].served
     own = {name: _entry(name) for name in served.model_names()}
-    entries = list({**own, **(await _of_chat(request)), **own}.values())
+    entries = list({**own, **(await _others(request)), **own}.values())
     return json_response({"object": "list", "data": entries, **extensions_on(served)})
 
 
@@ -44,7 +40,7 @@ async def get_model(request: web.Request) -> web.Response:
     name = request.match_info["name"]
     if name in request.app[SETTINGS].served.model_names():
         return json_response(_entry(name))
-    if (entry := (await _of_chat(request)).get(name)) is None:
+    if (entry := (await _others(request)).get(name)) is None:
         raise NotFound(f"unknown model: {name[:64]}", param="model", code="model_not_found")
     return json_response(entry)
 

@@ -1,72 +1,67 @@
-"""POST /v1/audio/transcriptions, /v1/audio/translations and /api/v1/audio/transcribe."""
+"""POST /v1/audio/transcriptions and /api/v1/audio/transcribe."""
 
-from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AsyncExitStack
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, THREADS, TRANSCRIPTION, UNBILLED_WORK
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS, TRANSCRIPTION, UNBILLED_WORK
 from frontend.catalogue.models import Served
-from frontend.extensions.subtitles.rendering import FORMATS
 from frontend.http.answers import deliver
 from frontend.http.form import Form, Shape, read_form
-from frontend.http.rendering import EVENTS, JSON, render_json
+from frontend.http.rendering import JSON, render_json
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
-from frontend.operations.transcription.rendering import render_events, render_mobile, render_openai
+from frontend.operations.transcription.rendering import render_mobile, render_openai
+from frontend.usage.bill import Bill
 
 _TEXT = {"Content-Type": "text/plain; charset=utf-8"}
-_Parses = Callable[[Form, Served], TranscriptionRequest]
+Parses = Callable[[Form, Served], TranscriptionRequest]
 _Renders = Callable[[Transcription, TranscriptionRequest], dict[str, Any] | str]
+# An answer: its head, its body and its bill.
+Answer = tuple[Mapping[str, str], bytes | AsyncGenerator[bytes, None], Bill | None]
+# Works within a block, in which the answer is delivered.
+Answers = Callable[[web.Request, TranscriptionRequest], AbstractAsyncContextManager[Answer]]
+# What answers in the forms that the core does not have, by ``response_format``, and as events.
+OTHER_FORMS: web.AppKey[dict[str, Answers]] = web.AppKey("forms of transcripts")
+EVENTS = "events"
 
 
-async def _transcript(request: web.Request, shape: Shape, parses: _Parses, renders: _Renders) -> web.StreamResponse:
-    app, context, memory = request.app, request[CONTEXT], request[MEMORY_RESERVATION]
-    pipeline, reserve = app[TRANSCRIPTION], request[BILLING].reserve
-    async with AsyncExitStack() as streaming:
-        async with app[UNBILLED_WORK].paced(context.key):
-            form = await read_form(request, app[SETTINGS], memory, shape)
+async def answer(request: web.Request, shape: Shape, parses: Parses, renders: _Renders) -> web.StreamResponse:
+    """Transcribe the file of the form, and deliver the transcript in the form that it asks for."""
+    app = request.app
+    async with AsyncExitStack() as working:
+        async with app[UNBILLED_WORK].paced(request[CONTEXT].key):
+            form = await read_form(request, app[SETTINGS], request[MEMORY_RESERVATION], shape)
             parsed = parses(form, app[SETTINGS].served)
-            head: Mapping[str, str] = EVENTS
-            if parsed.stream:
-                stream = pipeline.stream(parsed, context, reserve, memory)
-                first, others, bill = await streaming.enter_async_context(stream)
-                body: bytes | AsyncGenerator[bytes, None] = render_events(first, others)
-            else:
-                answer, bill = await pipeline.run(parsed, context, reserve, memory)
-                if subtitles := FORMATS.get(parsed.response_format):
-                    head = {"Content-Type": subtitles[0]}
-                    # Hours of words would block the event loop.
-                    body = (await app[THREADS].run(context, subtitles[1], answer)).encode()
-                else:
-                    head, body = _rendered(renders(answer, parsed))
+            name = EVENTS if parsed.stream else parsed.response_format
+            answers = app[OTHER_FORMS].get(name) or partial(_whole, renders)
+            head, body, bill = await working.enter_async_context(answers(request, parsed))
         return await deliver(request, head, body, bill)
 
 
-def _rendered(answer: dict[str, Any] | str) -> tuple[Mapping[str, str], bytes]:
-    return (_TEXT, answer.encode()) if isinstance(answer, str) else (JSON, render_json(answer))
+async def transcript(request: web.Request, parsed: TranscriptionRequest) -> tuple[Transcription, Bill | None]:
+    memory = request[MEMORY_RESERVATION]
+    return await request.app[TRANSCRIPTION].run(parsed, request[CONTEXT], request[BILLING].reserve, memory)
+
+
+@asynccontextmanager
+async def _whole(renders: _Renders, request: web.Request, parsed: TranscriptionRequest) -> AsyncIterator[Answer]:
+    transcription, bill = await transcript(request, parsed)
+    rendered = renders(transcription, parsed)
+    yield (_TEXT, rendered.encode(), bill) if isinstance(rendered, str) else (JSON, render_json(rendered), bill)
 
 
 async def transcribe(request: web.Request) -> web.StreamResponse:
     shape = protocol.openai_form(request.app[SETTINGS].served)
-    return await _transcript(request, shape, protocol.parse_openai, render_openai)
-
-
-async def translate(request: web.Request) -> web.StreamResponse:
-    """Transcription into English text."""
-    shape = protocol.translation_form(request.app[SETTINGS].served)
-    return await _transcript(request, shape, protocol.parse_translation, render_openai)
+    return await answer(request, shape, protocol.parse_openai, render_openai)
 
 
 async def transcribe_mobile(request: web.Request) -> web.StreamResponse:
     """Transcription for the mobile API."""
-    return await _transcript(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
+    return await answer(request, protocol.MOBILE_FORM, protocol.parse_mobile, render_mobile)
 
 
-def routes(served: Served) -> list[web.RouteDef]:
-    return [
-        web.post("/v1/audio/transcriptions", transcribe),
-        web.post("/api/v1/audio/transcribe", transcribe_mobile),
-        *([web.post("/v1/audio/translations", translate)] if served.translators() else []),
-    ]
+ROUTES = [web.post("/v1/audio/transcriptions", transcribe), web.post("/api/v1/audio/transcribe", transcribe_mobile)]

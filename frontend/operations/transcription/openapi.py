@@ -19,14 +19,14 @@ from frontend.http.schemas import (
 from frontend.operations.transcription import protocol
 from frontend.operations.transcription.languages import CODES
 
-_FILE = {
+FILE = {
     "type": "string",
     "format": "binary",
     "description": "WAV, MP3, M4A, MP4, Ogg, WebM, FLAC, 3GPP or AMR, detected by content; at most 25 MB.",
 }
 _LANGUAGE = one_of(sorted(CODES), description="ISO-639-1 code, case does not matter; detected if absent.")
 _MOBILE_FORM = request_object(
-    {"audio": _FILE, "language": _LANGUAGE, "with_segments": {"type": "boolean", "default": False}}, "audio"
+    {"audio": FILE, "language": _LANGUAGE, "with_segments": {"type": "boolean", "default": False}}, "audio"
 )
 _SECONDS = {"type": "number", "description": "Seconds from the start of the audio."}
 _PROBABILITY = {"type": "number", "minimum": 0, "maximum": 1}
@@ -91,11 +91,11 @@ def _schemas(tasks: Sequence[str], served: Served) -> Schema:
     }
 
 
-def _multipart(schema: Schema) -> Schema:
+def multipart(schema: Schema) -> Schema:
     return {"content": {"multipart/form-data": {"schema": schema}}}
 
 
-def _answer(served: Served, *, streams: bool) -> Schema:
+def answer_in(served: Served, *, streams: bool) -> Schema:
     kinds = ["text/plain"]
     if streams:
         kinds.append("text/event-stream")
@@ -105,7 +105,7 @@ def _answer(served: Served, *, streams: bool) -> Schema:
     return {"content": {"application/json": {"schema": reference("Transcription")}, **text}}
 
 
-def _options(served: Served) -> Schema:
+def options_of(served: Served) -> Schema:
     """The parameters that translations have too."""
     return {
         "prompt": {
@@ -122,10 +122,10 @@ def _form(served: Served) -> Schema:
     models = list(served.model_names(TRANSCRIPTIONS))
     return request_object(
         {
-            "file": _FILE,
+            "file": FILE,
             "model": one_of(models, default=models[0]),
             "language": _LANGUAGE,
-            **_options(served),
+            **options_of(served),
             "timestamp_granularities[]": {
                 "type": "array",
                 "items": one_of(protocol.GRANULARITIES),
@@ -138,37 +138,19 @@ def _form(served: Served) -> Schema:
     )
 
 
-def _translation(served: Served) -> Schema:
-    """The path for translations; none if no model translates."""
-    if not (models := list(served.translators())):
-        return {}
-    form = request_object(
-        {
-            "file": _FILE,
-            "model": one_of(models, default=models[0]),
-            **_options(served),
-            **ignored(protocol.ignored_in_translations(served)),
-        },
-        "file",
-    )
-    path = post("createTranslation", "Speech to English text", _multipart(form), _answer(served, streams=False))
-    return {"/v1/audio/translations": path}
-
-
 def describe(served: Served) -> OpenApiFragment:
-    translation, streams = _translation(served), TRANSCRIPT_STREAMING in served.extensions
+    streams = TRANSCRIPT_STREAMING in served.extensions
     return OpenApiFragment(
         {
             "/v1/audio/transcriptions": post(
-                "createTranscription", "Speech to text", _multipart(_form(served)), _answer(served, streams=streams)
+                "createTranscription", "Speech to text", multipart(_form(served)), answer_in(served, streams=streams)
             ),
-            **translation,
             "/api/v1/audio/transcribe": post(
                 "transcribe",
                 "Speech to text, for mobile apps",
-                _multipart(_MOBILE_FORM),
+                multipart(_MOBILE_FORM),
                 json_content(reference("MobileTranscription")),
             ),
         },
-        _schemas(["transcribe", "translate"] if translation else ["transcribe"], served),
+        _schemas(["transcribe", "translate"] if served.translators() else ["transcribe"], served),
     )

@@ -1,7 +1,6 @@
 """File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -16,7 +15,7 @@ from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
 from frontend.catalogue.models import TRANSCRIPTIONS
-from frontend.concurrency.gather import gather_or_cancel, run_in_order
+from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
@@ -24,8 +23,8 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
-from frontend.operations.transcription.abilities import TRANSLATE, Abilities, check_translation
-from frontend.operations.transcription.assembly import WORDS, Assembly, assemble
+from frontend.operations.transcription.abilities import TRANSLATE, Abilities
+from frontend.operations.transcription.assembly import WORDS, assemble
 from frontend.operations.transcription.languages import token_code
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
 from frontend.processes.offload import TaskKilledError
@@ -36,8 +35,6 @@ from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
-# The most memory that the words of a window take.
-_TRANSCRIPT_BYTES = 64 * 1024
 _NOT_DECODED = "the audio could not be decoded"
 
 
@@ -53,12 +50,11 @@ class TranscriptionPipeline:
         unbilled: UnbilledWorkThrottle,
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
-        self._unbilled = unbilled
+        self.unbilled = unbilled
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
-        self._translators = {self._models[model] for model in settings.served.translators().values()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
-        for model in self._translators:
-            check_translation(settings.model_repository, model)
+        # Triton models that take the input for translations.
+        self._translators: frozenset[str] = frozenset()
         for model, abilities in self._abilities.items():
             # Work is counted in seconds that are encoded.
             dispatcher.register_model(model, Work(abilities.window_seconds))
@@ -67,49 +63,24 @@ class TranscriptionPipeline:
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[Transcription, Bill | None]:
         """The transcript and its bill. A file without words is free, and without speech never reaches Triton."""
-        with self._unbilled.work(context.key) as timer:
-            heard = await self._recording(request, context, memory, timer)
+        with self.unbilled.work(context.key) as timer:
+            heard = await self.recording(request, context, memory, timer)
             if not heard.prepared.windows:
                 words: list[Word] | None = [] if request.words else None
                 return Transcription("", request.language_of_text, heard.prepared.duration, (), words), None
             async with reserve(request.model, heard.milliseconds) as bill:
-                answers = await gather_or_cancel(self._calls(heard, context), lambda: self._at_once(heard.model))
+                answers = await gather_or_cancel(self.calls(heard, context), lambda: self.at_once(heard.model))
                 # Hours of words would block the event loop.
                 transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
                 if not transcription.text:
-                    self._waive(bill, heard, timer)
+                    self.waive(bill, heard, timer)
                     return transcription, None
             timer.paid()
             return transcription, bill
 
-    @asynccontextmanager
-    async def stream(
-        self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> AsyncIterator[tuple[str, AsyncIterator[str], Bill | None]]:
-        """The first part of the text, which may be empty, the others, and the bill.
-
-        The windows of the file do not wait for whoever reads the text. After the last one, their audio is freed.
-        """
-        async with AsyncExitStack() as running:
-            with self._unbilled.work(context.key) as timer:
-                heard = await self._recording(request, context, memory, timer)
-                windows, bill = heard.prepared.windows, None
-
-                def ended() -> None:
-                    memory.closing.close()
-                    memory.resize(_TRANSCRIPT_BYTES * len(windows))
-
-                if windows:
-                    bill = await running.enter_async_context(reserve(request.model, heard.milliseconds))
-                calls = run_in_order(self._calls(heard, context), lambda: self._at_once(heard.model), ended)
-                parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
-                first = await anext(parts, "")
-                if bill is not None and not first:
-                    self._waive(bill, heard, timer)
-                    bill = None
-                elif windows:
-                    timer.paid()
-            yield first, parts, bill
+    def translate_with(self, models: Collection[str]) -> None:
+        """Let these Triton models translate. All their requests have the input then: Triton joins only such ones."""
+        self._translators = frozenset(models)
 
     def refuse_language(self, name: str, language: str) -> None:
         """Raise ``InvalidRequest`` if the model does not know the language."""
@@ -125,9 +96,9 @@ class TranscriptionPipeline:
         """The model's answer for one window of ``seconds``; ``inputs`` is called when the call is sent."""
         return await self._infer(self._models[name], seconds, inputs, context)
 
-    async def _recording(
+    async def recording(
         self, request: TranscriptionRequest, context: RequestContext, memory: MemoryReservation, timer: WorkTimer
-    ) -> "_Recording":
+    ) -> "Recording":
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
         self.refuse_language(request.model, request.language)
@@ -142,10 +113,10 @@ class TranscriptionPipeline:
             memory.add(samples.size)
             context.extend(self._settings.audio_second_seconds * prepared.duration)
             work = self._abilities[model].work(_seconds(prepared.windows))
-            self._dispatcher.queue(model).refuse_late(context, work, self._at_once(model))
-        return _Recording(request, model, samples, prepared)
+            self._dispatcher.queue(model).refuse_late(context, work, self.at_once(model))
+        return Recording(request, model, samples, prepared)
 
-    def _calls(self, heard: "_Recording", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
+    def calls(self, heard: "Recording", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
         """A call for each window."""
         windows = heard.prepared.windows
         # Short recordings go before the windows of long ones, which run several in parallel.
@@ -155,7 +126,7 @@ class TranscriptionPipeline:
             (seconds,) = _seconds([window])
             yield self._infer(heard.model, seconds, inputs, window_context, translate=heard.request.translate)
 
-    def _waive(self, bill: Bill, heard: "_Recording", timer: WorkTimer) -> None:
+    def waive(self, bill: Bill, heard: "Recording", timer: WorkTimer) -> None:
         """Let a transcript without a word be free. The model's work counts as unbilled."""
         bill.waive()
         timer.add(self.seconds_for(heard.request.model, _seconds(heard.prepared.windows)))
@@ -165,7 +136,7 @@ class TranscriptionPipeline:
         model = self._models[name]
         return self._dispatcher.queue(model).seconds_for(self._abilities[model].work(windows))
 
-    def _at_once(self, model: str) -> int:
+    def at_once(self, model: str) -> int:
         """How many windows of a long recording may run now."""
         queue = self._dispatcher.queue(model)
         return (self._settings.windows_at_once or queue.bound) if queue.is_quiet else 1
@@ -208,7 +179,6 @@ class TranscriptionPipeline:
         translate: bool = False,
     ) -> Arrays:
         cost = self._abilities[model].work([seconds])
-        # Triton batches only requests with the same inputs, so all requests to a model have it or none.
         task = {TRANSLATE: np.array([[translate]])} if model in self._translators else {}
 
         def complete() -> Inputs:
@@ -223,7 +193,7 @@ class TranscriptionPipeline:
 
 
 @dataclass(frozen=True)
-class _Recording:
+class Recording:
     """A decoded file, for the Triton model that transcribes it."""
 
     request: TranscriptionRequest
@@ -239,15 +209,6 @@ class _Recording:
 
 def _seconds(windows: Sequence[SpokenWindow]) -> list[float]:
     return [(window.end - window.start) / SAMPLE_RATE for window in windows]
-
-
-async def _parts(
-    assembly: Assembly, windows: Sequence[SpokenWindow], answers: AsyncIterator[Arrays]
-) -> AsyncIterator[str]:
-    """What each window adds to the text, if anything."""
-    for window in windows:
-        if part := assembly.add(window, await anext(answers)):
-            yield part
 
 
 def _unsupported(content_type: str, param: str, rules: WindowRules) -> UnsupportedMedia:

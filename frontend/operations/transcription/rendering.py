@@ -1,9 +1,7 @@
 """Transcripts as the bodies of answers."""
 
-from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
-from frontend.http.rendering import render_event
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 
 
@@ -30,21 +28,6 @@ def render_openai(answer: Transcription, request: TranscriptionRequest) -> dict[
 def _usage(answer: Transcription) -> dict[str, Any]:
     """The seconds that are charged: none without a word."""
     return {"type": "duration", "seconds": round(answer.duration, 3) if answer.text else 0.0}
-
-
-def _delta(part: str) -> bytes:
-    return render_event({"type": "transcript.text.delta", "delta": part})
-
-
-async def render_events(first: str, others: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
-    """OpenAI's events: one for each part of the text, and one with the whole text at the end."""
-    text = first
-    if first:
-        yield _delta(first)
-    async for part in others:
-        text += part
-        yield _delta(part)
-    yield render_event({"type": "transcript.text.done", "text": text})
 
 
 def render_mobile(answer: Transcription, request: TranscriptionRequest) -> dict[str, Any]:

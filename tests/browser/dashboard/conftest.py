@@ -6,8 +6,8 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Page
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
-from frontend.usage.queries import UsageQueries
 from tests.browser.dashboard.ledger import NOW, Account, fill, opened
 from tests.browser.served import database_of, served
 from tests.conftest import settings_in

@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.catalogue.models import MODELS
 from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
-from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.spool import UsageEvent
 from tests.unit.usage.conftest import write
 

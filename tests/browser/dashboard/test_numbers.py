@@ -9,9 +9,9 @@ import pytest
 from playwright.async_api import Page, expect
 
 from frontend.access import api_key
+from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.catalogue.models import MODELS
 from frontend.catalogue.prices import to_chf
-from frontend.usage.queries import UsageFilter, UsageQueries
 from tests.browser.dashboard.ledger import ACME, FIRST, MARKUP, TODAY, Account, choose, exact, opened, totals
 
 pytestmark = pytest.mark.asyncio(loop_scope="session")

@@ -7,8 +7,8 @@ import pytest_asyncio
 from playwright.async_api import Page, expect
 
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
-from frontend.usage.queries import UsageQueries
 from tests.browser.keys.steps import ADMIN_KEY, ORG, sign_in
 from tests.browser.served import database_of, served
 from tests.conftest import settings_in

@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 import psutil
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
-from frontend.administration.registry import Registry
-from frontend.commands.database import with_registry
+from frontend.commands.database import with_database
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from scripts.local_triton.checks import free_port
@@ -47,15 +47,15 @@ def product(folder: Path) -> Iterator[tuple[Scene, int]]:
         try:
             asyncio.run(until_ready(f"http://127.0.0.1:{port}", _START_SECONDS))
             keys = {tier: api_key.new_key() for tier in ("free", "company")}
-            with_registry(Settings(database=database), lambda registry: _add(registry, keys))
+            with_database(Settings(database=database), lambda engine: _add(engine, keys))
             yield Scene(port, keys["free"], keys["company"], f"127.0.0.1:{_grpc_port(make.pid)}"), make.pid
         finally:
             make.terminate()
 
 
-async def _add(registry: Registry, keys: Mapping[str, str]) -> None:
+async def _add(engine: AsyncEngine, keys: Mapping[str, str]) -> None:
     for tier, key in keys.items():
-        await add_key(registry, key, tier=tier)
+        await add_key(engine, key, tier=tier)
 
 
 def _tritons(pid: int) -> dict[int, list[str]]:

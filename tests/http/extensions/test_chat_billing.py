@@ -8,9 +8,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import MEMORY_BUDGET
 from frontend.config.settings import Settings
-from frontend.usage.queries import UsageQueries
 from frontend.usage.wallets import Wallets
 from tests.charges import ORG_KEY, charges
 from tests.conftest import KEY, Client, bearer

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway, Unauthorized
@@ -21,7 +22,6 @@ from frontend.extensions.realtime import session as module
 from frontend.extensions.realtime import wire
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.middleware import revocation
-from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import Client, bearer
 from tests.eventually import until

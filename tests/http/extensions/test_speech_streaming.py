@@ -14,13 +14,13 @@ import numpy as np
 import openai
 import pytest
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import DISPATCHER, MEMORY_BUDGET
 from frontend.catalogue.voices import AUDIO_FORMATS, MORE_AUDIO_FORMATS
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY, charges
 from tests.conftest import KEY, Client, bearer
 from tests.eventually import until

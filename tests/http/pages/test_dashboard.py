@@ -11,12 +11,12 @@ import pytest
 
 from frontend.access import api_key
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import OUTCOMES
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
 from frontend.http import connection as connections
-from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import UsageEvent
 from tests.charges import other_key, speak
 from tests.clocks import LimitsClock
@@ -42,8 +42,8 @@ async def ledger(limits_clock: LimitsClock, settings: Settings) -> AsyncIterator
     registry = Registry(engine)
     await registry.create_org("acme", 50)
     await UsageQueries(engine).top_up("acme", 7_000_000, None)
-    await add_key(registry, ORG_KEY, org="acme", tier="company", limits={"speech": 9})
-    await add_key(registry, OTHER_KEY, org="acme")
+    await add_key(engine, ORG_KEY, org="acme", tier="company", limits={"speech": 9})
+    await add_key(engine, OTHER_KEY, org="acme")
     events = [
         UsageEvent(name, name, await _key_id(registry, key), org, "speech", "tts-1", 3, "u", 5, amount, False, 0)
         for name, key, org, amount in (("a", KEY, None, 1), ("b", ORG_KEY, "acme", 20), ("c", OTHER_KEY, "acme", 300))

@@ -6,6 +6,7 @@ from urllib.error import HTTPError
 
 import pytest
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import PRICES
@@ -13,7 +14,6 @@ from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway
 from frontend.pages.docs import guide, rendered
 from frontend.pages.openapi import document
-from frontend.usage.queries import UsageQueries
 from tests.charges import ORG_KEY
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton

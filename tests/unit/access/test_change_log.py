@@ -8,8 +8,8 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from frontend.access import api_key, change_log
 from frontend.access.change_log import Change, ChangeLog
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.database.tables import AUDIT
-from frontend.usage.queries import UsageQueries
 from tests.unit.access.conftest import create_key
 
 

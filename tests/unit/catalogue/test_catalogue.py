@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from frontend.app import create_app
-from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, LIMIT_OF_PATH, MOBILE_TOKEN, auth_of
+from frontend.app_keys import PATHS
+from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, MOBILE_TOKEN
 from frontend.catalogue.exports import Export, read_export, read_exports
 from frontend.catalogue.models import MODELS, PRICES, Served
 from frontend.catalogue.prices import to_chf, to_micro
@@ -15,22 +17,25 @@ from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT
 
 
-def _working_paths(extensions: str = "") -> set[str]:
+def _app(extensions: str = "") -> web.Application:
+    return create_app(Settings(chat_upstream="http://127.0.0.1:1/v1", extensions=extensions, admin_key="a" * 32))
+
+
+def _working_paths(app: web.Application) -> set[str]:
     """The paths that work for a caller."""
-    app = create_app(Settings(chat_upstream="http://127.0.0.1:1/v1", extensions=extensions))
-    return {
-        route.resource.canonical
-        for route in app.router.routes()
-        if route.method == "POST" and route.resource and auth_of(route.resource.canonical) in (API_KEY, MOBILE_TOKEN)
-    }
+    paths = {route.resource.canonical for route in app.router.routes() if route.method == "POST" and route.resource}
+    return {path for path in paths if app[PATHS].auth_of(path) in (API_KEY, MOBILE_TOKEN)}
 
 
 def test_every_path_that_works_for_a_caller_is_an_endpoint() -> None:
-    assert _working_paths() == {endpoint.path for endpoint in ENDPOINTS}
+    assert _working_paths(_app()) == {endpoint.path for endpoint in ENDPOINTS}
 
 
 def test_every_path_of_an_extension_has_a_rate_limit() -> None:
-    assert {"/v2/rerank", "/rerank"} <= _working_paths(extensions="all") <= LIMIT_OF_PATH.keys()
+    app = _app(extensions="all")
+    paths = _working_paths(app)
+    assert {"/v2/rerank", "/rerank"} <= paths
+    assert [path for path in paths if app[PATHS].limit_of(path) is None] == []
 
 
 @pytest.mark.parametrize(
@@ -45,7 +50,7 @@ def test_every_path_of_an_extension_has_a_rate_limit() -> None:
     ],
 )
 def test_the_authentication_of_a_path_depends_on_its_prefix(path: str, auth: str | None) -> None:
-    assert auth_of(path) == auth
+    assert _app()[PATHS].auth_of(path) == auth
 
 
 def test_a_deployment_serves_everything_but_chat_by_default() -> None:

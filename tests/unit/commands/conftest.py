@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from frontend import __main__ as command_line
+from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
-from frontend.commands.database import with_registry
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
+from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
 from frontend.catalogue.models import Added, Served
 from frontend.catalogue.voices import Voice
-from frontend.commands.database import with_registry
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from scripts.export_models import stamp

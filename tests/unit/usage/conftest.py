@@ -7,13 +7,13 @@ import pytest
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS
 from frontend.usage.ledger import IdempotencyWindow, Ledger
-from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import Spool, UsageEvent
+from tests.fakes import add_org
 
 Makes = Callable[..., UsageEvent]
 
@@ -23,7 +23,7 @@ async def engine(empty_database: str) -> AsyncIterator[AsyncEngine]:
     opened = open_engine(empty_database)
     await migrate(opened)
     for org in ("acme", "zenith"):
-        await Registry(opened).create_org(org, None)
+        await add_org(opened, org)
     yield opened
     await opened.dispose()
 

@@ -7,9 +7,9 @@ import pytest
 from sqlalchemy import func, select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.database.tables import USAGE_DAYS, USAGE_EVENTS, USAGE_SPOOLS
 from frontend.usage.ledger import IdempotencyWindow, Ledger, Placed
-from frontend.usage.queries import UsageQueries
 from frontend.usage.spool import UsageEvent
 from frontend.usage.wallets import Wallets
 from tests.unit.usage.conftest import event, reserved

@@ -5,10 +5,10 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
+from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.database.engine import open_engine
 from frontend.usage import outcomes as module
 from frontend.usage.outcomes import Outcomes
-from frontend.usage.queries import UsageFilter, UsageQueries
 from frontend.usage.times import percentile
 from tests.samples import Change
 

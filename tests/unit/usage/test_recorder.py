@@ -8,13 +8,13 @@ import pytest
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.administration.usage.queries import UsageQueries
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_EVENTS
 from frontend.errors import InsufficientQuota
 from frontend.observe.metrics import USAGE_UNWRITABLE
 from frontend.usage.ledger import IdempotencyWindow, Placed
-from frontend.usage.queries import UsageQueries
 from frontend.usage.recorder import Recorder
 from frontend.usage.spool import Spool
 from tests.eventually import until

@@ -10,12 +10,12 @@ import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.registry import Registry
+from frontend.administration.usage.queries import UsageQueries
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
 from frontend.usage import wallets as module
-from frontend.usage.queries import UsageQueries
 from frontend.usage.wallets import Wallets, settle
 from tests.databases import PostgresServer
 from tests.unit.usage.conftest import event, reserved, write

@@ -3,8 +3,9 @@
 import pytest
 
 from frontend.access import api_key
+from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
-from frontend.commands.database import with_database, with_registry
+from frontend.commands.database import with_database
 from frontend.config.settings import Settings
 from frontend.usage.spool import UsageEvent
 from tests.unit.commands.conftest import Terminal

@@ -1,4 +1,4 @@
-"""GET /dashboard: usage, balance and limits of an API key."""
+"""/dashboard/data: usage, balance and limits of an API key, for its page."""
 
 import datetime
 import time
@@ -6,15 +6,15 @@ import time
 from aiohttp import web
 
 from frontend.access.caller import Caller
-from frontend.app_keys import CALLER, LIMITER, SETTINGS, USAGE
-from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, auth_of
+from frontend.administration.keys import USAGE
+from frontend.administration.usage import over_http
+from frontend.administration.usage.queries import UsageFilter, UsageQueries
+from frontend.administration.usage.report import spent_a_day
+from frontend.app_keys import CALLER, LIMITER, PATHS, SETTINGS
+from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
-from frontend.pages.static_files import page_routes
-from frontend.usage import report_over_http
-from frontend.usage.queries import UsageFilter, UsageQueries
-from frontend.usage.report import spent_a_day
 from frontend.usage.times import percentile
 
 # Longest period in days that one request may add up.
@@ -30,8 +30,8 @@ async def account(request: web.Request) -> web.Response:
         spent = await spent_a_day(queries, caller.org, time.time())
     limits = await request.app[LIMITER].usage(caller)
     # Mobile apps use tokens, not keys.
-    operations = request.app[SETTINGS].operations
-    hidden = {each.limit for each in ENDPOINTS if auth_of(each.path) != API_KEY or each.operation not in operations}
+    operations, paths = request.app[SETTINGS].operations, request.app[PATHS]
+    shown = {each.limit for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
     return json_response(
         {
             "key": caller.name,
@@ -42,7 +42,7 @@ async def account(request: web.Request) -> web.Response:
             "limits": [
                 {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
                 for name, count in limits.items()
-                if name not in hidden
+                if name in shown
             ],
         }
     )
@@ -50,9 +50,9 @@ async def account(request: web.Request) -> web.Response:
 
 async def outcomes(request: web.Request) -> web.Response:
     """Outcomes and durations of the requests of the key's organisation, or of the key if it has none, by operation."""
-    last = report_over_http.day(request, "last", datetime.datetime.now(datetime.UTC).date().isoformat())
+    last = over_http.day(request, "last", datetime.datetime.now(datetime.UTC).date().isoformat())
     before = datetime.date.fromisoformat(last).toordinal() - _MOST_DAYS
-    first = report_over_http.day(request, "first", datetime.date.fromordinal(max(1, before + 1)).isoformat())
+    first = over_http.day(request, "first", datetime.date.fromordinal(max(1, before + 1)).isoformat())
     scope = UsageFilter(first, last, *_owner(request[CALLER]))
     if datetime.date.fromisoformat(first).toordinal() <= before:
         raise InvalidRequest(f"there are more than {_MOST_DAYS} days from first to last", param="first")
@@ -70,7 +70,7 @@ async def outcomes(request: web.Request) -> web.Response:
 
 async def usage(request: web.Request) -> web.Response:
     """Usage of the key's organisation, or of the key if it has none."""
-    return await report_over_http.answer(request, _queries(request), *_owner(request[CALLER]))
+    return await over_http.answer(request, _queries(request), *_owner(request[CALLER]))
 
 
 def _queries(request: web.Request) -> UsageQueries:
@@ -82,8 +82,8 @@ def _owner(caller: Caller) -> tuple[str | None, str | None]:
     return (caller.org, None) if caller.org is not None else (None, caller.id)
 
 
+QUERIES = {"/dashboard/data/usage": over_http.PARAMETERS, "/dashboard/data/outcomes": over_http.DAYS}
 ROUTES = [
-    *page_routes("dashboard"),
     web.get("/dashboard/data/account", account),
     web.get("/dashboard/data/usage", usage),
     web.get("/dashboard/data/outcomes", outcomes),

@@ -6,11 +6,11 @@ from typing import TypeVar
 
 from aiohttp import web
 
+from frontend.administration.usage.queries import UsageFilter, UsageQueries
+from frontend.administration.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 from frontend.errors import InvalidRequest
 from frontend.http import fields
 from frontend.http.rendering import json_response
-from frontend.usage.queries import UsageFilter, UsageQueries
-from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 
 DAYS = ("first", "last")
 PARAMETERS = (*DAYS, "by", "format")

@@ -13,10 +13,10 @@ from frontend.administration.audit import ADMIN_KEY, Actor, AuditFilter
 from frontend.administration.names import RegistryError
 from frontend.administration.paging import EVERYTHING, Page
 from frontend.administration.registry import Registry
+from frontend.administration.usage import queries as module
+from frontend.administration.usage.queries import UsageFilter, UsageQueries, UsageTotal
 from frontend.database.tables import SECRETS, TOPUPS, USAGE_EVENTS, WALLETS
 from frontend.errors import RateLimited
-from frontend.usage import queries as module
-from frontend.usage.queries import UsageFilter, UsageQueries, UsageTotal
 from frontend.usage.wallets import Wallets
 from tests.eventually import until
 from tests.unit.usage.conftest import event, write

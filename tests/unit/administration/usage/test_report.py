@@ -4,8 +4,8 @@ import io
 import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
-from frontend.usage.queries import UsageFilter, UsageQueries, UsageTotal
-from frontend.usage.report import FIRST_DAY, LAST_DAY, cells, report, spent_a_day, to_csv
+from frontend.administration.usage.queries import UsageFilter, UsageQueries, UsageTotal
+from frontend.administration.usage.report import FIRST_DAY, LAST_DAY, cells, report, spent_a_day, to_csv
 from tests.unit.usage.conftest import event, write
 
 _DAY = 86_400

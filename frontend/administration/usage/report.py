@@ -6,8 +6,8 @@ import datetime
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from frontend.administration.usage.queries import GROUPS, KeyName, UsageFilter, UsageQueries, UsageTotal
 from frontend.catalogue.prices import to_chf
-from frontend.usage.queries import GROUPS, KeyName, UsageFilter, UsageQueries, UsageTotal
 
 FIRST_DAY, LAST_DAY = "0001-01-01", "9999-12-31"
 # The columns of each group. Quantities in different units are not added up.

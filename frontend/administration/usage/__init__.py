@@ -1,0 +1,1 @@
+"""Wallets and reports of consumption, for operators and for the dashboard."""

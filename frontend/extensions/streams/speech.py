@@ -1,0 +1,130 @@
+"""Speech that is sent sentence by sentence, as bytes or as events."""
+
+import asyncio
+import base64
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+
+import numpy as np
+from aiohttp import web
+
+from frontend.access.throttles import WorkTimer
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS
+from frontend.app_keys import SPEECH as PIPELINE
+from frontend.audio.encode import AudioStream
+from frontend.concurrency.background import cancel_all
+from frontend.concurrency.gather import read_ahead
+from frontend.http.answers import deliver_while_made
+from frontend.http.rendering import EVENTS as EVENT_HEAD
+from frontend.http.rendering import render_event
+from frontend.operations.speech.handler import Delivers
+from frontend.operations.speech.pipeline import BYTES_PER_CHARACTER, SpeechPipeline, Spoken, expected_bytes
+from frontend.operations.speech.protocol import EVENTS, SpeechRequest
+from frontend.operations.speech.speaking import Speaking
+from frontend.text.phonemes import MOST_SYMBOLS, Utterance, phonemize_first, phonemize_others
+
+# Symbols per character of a slow speaker.
+_SYMBOLS_PER_CHARACTER = 1.25
+# Utterances of a stream that are spoken at once, or wait to be sent. Fewer would leave processors idle while a long one
+# is waited for.
+_AHEAD = 5
+# Bytes of audio of an event. Some clients read lines of at most 64 kB, and base64 takes four bytes for three.
+_EVENT_BYTES = 24 * 1024
+
+
+async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
+    """Speak the beginning. The rest is spoken a few utterances ahead of the caller, and otherwise waits for it."""
+    pipeline, memory, context = request.app[PIPELINE], request[MEMORY_RESERVATION], request[CONTEXT]
+    async with request[BILLING].reserve(parsed.model, len(parsed.text)) as bill:
+        expected = expected_bytes(parsed)
+        # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
+        memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / parsed.speed)))
+        # Sent audio holds no memory, so only its length is limited.
+        text = pipeline.begin(parsed, context, expected, lambda beyond: None)
+        pipeline.refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(parsed.text))
+        with pipeline.unbilled.work(context.key) as timer:
+            pieces = _Stream(pipeline, text, timer).pieces()
+            first = await anext(pieces)
+    kind = {"Content-Type": request.app[SETTINGS].served.audio_formats[parsed.response_format]}
+    head = EVENT_HEAD if parsed.stream_format == EVENTS else kind
+    return lambda: deliver_while_made(request, head, first, pieces, bill)
+
+
+class _Stream:
+    """The speech of one request."""
+
+    def __init__(self, pipeline: SpeechPipeline, text: Speaking, timer: WorkTimer) -> None:
+        self._pipeline, self._text, self._timer = pipeline, text, timer
+
+    async def pieces(self) -> AsyncGenerator[bytes, None]:
+        """The file in pieces: one per utterance, and the end."""
+        request, voice, encoders = self._text.request, self._text.voice, self._pipeline.encoders
+        file = AudioStream(request.response_format, voice.sample_rate, self._pipeline.settings.mp3_kbps)
+        ends, pause = False, np.zeros(self._pipeline.pause(voice), np.int16)
+        rendered = _deltas if request.stream_format == EVENTS else bytes
+        async with aclosing(self._spoken()) as spoken:
+            async for part, audio in spoken:
+                samples = np.concatenate([pause, audio]) if ends else audio
+                yield rendered(await encoders.run(self._text.context, file.add, samples))
+                ends = part.ends
+        last = rendered(await encoders.run(self._text.context, file.finish))
+        yield last + _done(len(request.text)) if request.stream_format == EVENTS else last
+
+    async def _spoken(self) -> AsyncGenerator[Spoken, None]:
+        """The utterances in order. While the first one is spoken, the others get their phonemes."""
+        text, alphabet = self._text, self._text.voice.alphabet
+        parts, sentences = await self._pipeline.phonemize(
+            text, self._timer, phonemize_first, text.request.text, alphabet
+        )
+        if not parts:
+            raise text.refusal("holds nothing that can be spoken")
+        first, begun = asyncio.create_task(self._pipeline.utterance(text, parts[0])), False
+        async with aclosing(self._others(parts, sentences, first)) as others:
+            second = asyncio.create_task(_next(others))
+            try:
+                spoken_first = await first
+                begun = True
+                yield spoken_first
+                if (spoken := await second) is not None:
+                    yield spoken
+            finally:
+                await cancel_all([first, second])
+                if begun:
+                    # Who hears the first sound pays for all phonemes.
+                    self._timer.paid()
+            async for spoken in others:
+                yield spoken
+
+    async def _others(
+        self, parts: list[Utterance], sentences: list[str], first: asyncio.Task[Spoken]
+    ) -> AsyncGenerator[Spoken, None]:
+        """The utterances after ``first``, which has the processors to itself: it plays while they are spoken."""
+        pipeline, text = self._pipeline, self._text
+        if sentences:
+            before = sum(len(part.ids) for part in parts)
+            alphabet = text.voice.alphabet
+            parts += await pipeline.phonemize(text, self._timer, phonemize_others, sentences, alphabet, before)
+        await asyncio.shield(first)
+        # Within a key, what others wait to hear goes first.
+        calls = (pipeline.utterance(text, part, rank=1) for part in parts[1:])
+        async with aclosing(read_ahead(calls, min(_AHEAD, pipeline.settings.calls_at_once))) as spoken:
+            async for each in spoken:
+                yield each
+
+
+async def _next(others: AsyncGenerator[Spoken, None]) -> Spoken | None:
+    return await anext(others, None)
+
+
+def _deltas(audio: bytes) -> bytes:
+    """Audio as events. Each has a part that any decoder of base64 takes on its own."""
+    parts = (audio[start : start + _EVENT_BYTES] for start in range(0, len(audio), _EVENT_BYTES))
+    return b"".join(
+        render_event({"type": "speech.audio.delta", "audio": base64.b64encode(part).decode("ascii")}) for part in parts
+    )
+
+
+def _done(characters: int) -> bytes:
+    """The last event. It counts the characters that are charged, since speech has no tokens here."""
+    usage = {"input_tokens": characters, "output_tokens": 0, "total_tokens": characters}
+    return render_event({"type": "speech.audio.done", "usage": usage})

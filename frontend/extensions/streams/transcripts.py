@@ -1,0 +1,88 @@
+"""A transcript as events, sent while the audio is read."""
+
+from collections.abc import AsyncGenerator, AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+
+from aiohttp import web
+
+from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, TRANSCRIPTION
+from frontend.audio.prepare import SpokenWindow
+from frontend.concurrency.gather import run_in_order
+from frontend.dispatch.context import RequestContext
+from frontend.http.memory import MemoryReservation
+from frontend.http.rendering import EVENTS, render_event
+from frontend.operations.transcription.assembly import Assembly
+from frontend.operations.transcription.handler import Answer
+from frontend.operations.transcription.pipeline import TranscriptionPipeline
+from frontend.operations.transcription.protocol import TranscriptionRequest
+from frontend.tritons.triton import Arrays
+from frontend.usage.bill import Bill, Reserves
+
+# The most memory that the words of a window take.
+_TRANSCRIPT_BYTES = 64 * 1024
+
+
+@asynccontextmanager
+async def answer(request: web.Request, parsed: TranscriptionRequest) -> AsyncIterator[Answer]:
+    reserve, memory = request[BILLING].reserve, request[MEMORY_RESERVATION]
+    streaming = _stream(request.app[TRANSCRIPTION], parsed, request[CONTEXT], reserve, memory)
+    async with streaming as (first, others, bill):
+        yield EVENTS, _events(first, others), bill
+
+
+@asynccontextmanager
+async def _stream(
+    pipeline: TranscriptionPipeline,
+    request: TranscriptionRequest,
+    context: RequestContext,
+    reserve: Reserves,
+    memory: MemoryReservation,
+) -> AsyncIterator[tuple[str, AsyncIterator[str], Bill | None]]:
+    """The first part of the text, which may be empty, the others, and the bill.
+
+    The windows of the file do not wait for whoever reads the text. After the last one, their audio is freed.
+    """
+    async with AsyncExitStack() as running:
+        with pipeline.unbilled.work(context.key) as timer:
+            heard = await pipeline.recording(request, context, memory, timer)
+            windows, bill = heard.prepared.windows, None
+
+            def ended() -> None:
+                memory.closing.close()
+                memory.resize(_TRANSCRIPT_BYTES * len(windows))
+
+            if windows:
+                bill = await running.enter_async_context(reserve(request.model, heard.milliseconds))
+            calls = run_in_order(pipeline.calls(heard, context), lambda: pipeline.at_once(heard.model), ended)
+            parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
+            first = await anext(parts, "")
+            if bill is not None and not first:
+                pipeline.waive(bill, heard, timer)
+                bill = None
+            elif windows:
+                timer.paid()
+        yield first, parts, bill
+
+
+async def _parts(
+    assembly: Assembly, windows: Sequence[SpokenWindow], answers: AsyncIterator[Arrays]
+) -> AsyncIterator[str]:
+    """What each window adds to the text, if anything."""
+    for window in windows:
+        if part := assembly.add(window, await anext(answers)):
+            yield part
+
+
+def _delta(part: str) -> bytes:
+    return render_event({"type": "transcript.text.delta", "delta": part})
+
+
+async def _events(first: str, others: AsyncIterator[str]) -> AsyncGenerator[bytes, None]:
+    """OpenAI's events: one for each part of the text, and one with the whole text at the end."""
+    text = first
+    if first:
+        yield _delta(first)
+    async for part in others:
+        text += part
+        yield _delta(part)
+    yield render_event({"type": "transcript.text.done", "text": text})

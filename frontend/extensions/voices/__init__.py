@@ -1,0 +1,1 @@
+"""Lists of voices as apps for OpenAI expect them."""

@@ -1,0 +1,64 @@
+"""What rings around the core add to it. The core imports none of them: it finds those whose folders are there."""
+
+import importlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from types import ModuleType
+
+from aiohttp import web
+from aiohttp.typedefs import Middleware
+from multidict import CIMultiDictProxy
+
+from frontend.catalogue.endpoints import Paths
+from frontend.config.settings import Settings
+from frontend.http.schemas import OpenApiFragment
+
+_FOLDERS = ("extensions", "administration", "pages")
+
+
+def _always(settings: Settings) -> bool:
+    return True
+
+
+async def _nothing(app: web.Application, closing: AsyncExitStack) -> None:
+    return
+
+
+@dataclass(frozen=True)
+class Ring:
+    """What one ring adds, if the settings switch it on."""
+
+    is_on: Callable[[Settings], bool] = _always
+    routes: Callable[[Settings], Iterable[web.RouteDef]] = lambda settings: ()
+    paths: Paths = field(default_factory=Paths)
+    # How the key of a path is read, if not from the header of all others.
+    keys: Mapping[str, Callable[["CIMultiDictProxy[str]"], str]] = field(default_factory=dict)
+    # Middlewares that see the errors of all that follow as answers.
+    middlewares: tuple[Middleware, ...] = ()
+    # Starts the parts that the routes need, after those of the core.
+    start: Callable[[web.Application, AsyncExitStack], Awaitable[None]] = _nothing
+    describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment({})
+
+
+def rings_of(settings: Settings) -> tuple[Ring, ...]:
+    """The rings that are there and on."""
+    return tuple(ring for ring in _installed() if ring.is_on(settings))
+
+
+@cache
+def _installed() -> tuple[Ring, ...]:
+    return tuple(ring for module in _found("rings") for ring in module.RINGS)
+
+
+def commands() -> list[ModuleType]:
+    """The modules of the rings' commands."""
+    return [module for table in _found("commands.table") for module in table.COMMANDS]
+
+
+def _found(name: str) -> list[ModuleType]:
+    """The modules of that name in the folders that are there."""
+    here, file = Path(__file__).parent, f"{name.replace('.', '/')}.py"
+    return [importlib.import_module(f"frontend.{each}.{name}") for each in _FOLDERS if (here / each / file).is_file()]
