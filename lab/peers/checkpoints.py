@@ -13,12 +13,13 @@ from tokenizers import Tokenizer
 from transformers import AutoModel, AutoModelForSequenceClassification, WhisperTokenizerFast
 
 from lab.peers import text_models
-from scripts.export_models.checkpoints import KOKORO_GRAPH
+from scripts.export_models import text_graph
+from scripts.export_models.checkpoints import KOKORO_GRAPH, PROMISES
 from scripts.export_models.kokoro.styles import OWN, ROWS, WIDTH
-from scripts.export_models.text import export, models
-from scripts.export_models.text.calibration import calibrate
-from scripts.export_models.text.encoder import Precision
-from scripts.export_models.whisper.export import convert
+from scripts.export_models.precisions import Precision
+from scripts.export_models.text import write
+from scripts.export_models.text_int8 import calibrate
+from scripts.export_models.whisper import convert
 from scripts.run.state import REPOSITORY
 
 _DEMO = Path("build/export/demo")
@@ -61,12 +62,15 @@ class Checkpoints:
             ids = [rng.integers(4, text_models.WORDS, 100).astype(np.int32) for _ in range(_CALIBRATED_ON)]
             kind = AutoModelForSequenceClassification if reranker else AutoModel
             model = kind.from_pretrained(source).eval()
-            trained = models.checkpoint_of(model, calibrate(model.base_model, ids) if precision == "int8" else None)
-            graph = models.reranker(trained, precision) if reranker else models.embedder(trained, precision, "cls")
+            weights = text_graph.trained(model, calibrate(model.base_model, ids) if precision == "int8" else None)
+            graph = (
+                text_graph.reranker(weights, precision) if reranker else text_graph.embedder(weights, precision, "cls")
+            )
             shutil.copytree(REPOSITORY, target)
             shutil.rmtree(target / name)
             shutil.copytree(REPOSITORY / name, target / name, ignore=_all_but_code)
-            export.write(name, graph, precision, source, target / name / "1")
+            write(graph, precision, target / name / "1", max_tokens=PROMISES[name].max_tokens)
+            shutil.copy(source / "tokenizer.json", target / name / "1")
 
         return once(self._folder / f"{name}-{precision}", put)
 

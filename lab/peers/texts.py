@@ -10,7 +10,7 @@ from lab.peers.checkpoints import Checkpoints
 from lab.peers.sides import Bench, Case, Opener, Side
 from lab.peers.text_models import lengths, words
 from scripts.benchmark.common.inputs import Call
-from scripts.export_models.text.encoder import Precision
+from scripts.export_models.precisions import Precision
 
 _CALLERS, _TEXTS_A_CALL = 16, 4
 _RERANKERS, _DOCUMENTS = 8, 32

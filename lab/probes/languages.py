@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from client.recordings import words
 from frontend.text.tokens import TextTokenizer
 from lab.peers.prompts import damaged, texts
-from scripts.export_models.text.model_folder import session
+from scripts.export_models.text import session
 from scripts.machine import processors
 from scripts.run.state import REPOSITORY
 

@@ -11,8 +11,8 @@ from frontend.text.tokens import Ids
 from scripts.compare import measures
 from scripts.compare.report import Compared
 from scripts.compare.sides import EXACT, OTHER, Models, ask
+from scripts.export_models.checkpoints import PROMISES
 from scripts.export_models.progress import Progress
-from scripts.export_models.text.promised import PROMISES
 from scripts.progress_bar import ProgressBar
 
 # The most nearest texts per query, and the most queries for a reranker.

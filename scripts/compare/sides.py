@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from frontend.text.tokens import Ids, TextTokenizer, pack
 from scripts.export_models.progress import Progress
-from scripts.export_models.text.model_folder import session
+from scripts.export_models.text import session
 
 ROOT = Path(__file__).parents[2]
 EXACT, OTHER = "fp32", "int8"

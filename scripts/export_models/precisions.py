@@ -2,6 +2,10 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Literal
+
+# fp16 is for CUDA, the others are for processors; bf16 is the graph of fp32, computed in bfloat16.
+Precision = Literal["fp32", "bf16", "int8", "fp16"]
 
 # Flags of instructions that multiply uint8 by int8 without saturating 16-bit sums: VNNI on x86-64, dot products on Arm.
 FAST_INT8 = {"avx512_vnni", "avx_vnni", "asimddp"}
@@ -22,17 +26,17 @@ def bf16_is_fast(cpuinfo: Path = _CPUINFO) -> bool:
     return _has(_FAST_BF16, cpuinfo)
 
 
-def text_precisions(wanted: str) -> list[str]:
+def text_precisions(wanted: str) -> list[Precision]:
     """The precisions in which a text model is tried, in order; for ``auto``, those to measure on this processor."""
     if wanted == "fp16":
         return ["fp16"]
-    order = ["int8", "bf16", "fp32"]
+    order: list[Precision] = ["int8", "bf16", "fp32"]
     if wanted == "auto":
         return [each for each in order if {"int8": int8_is_fast(), "bf16": bf16_is_fast()}.get(each, True)]
     return order[order.index(wanted) :]
 
 
-def by_speed(seconds: Mapping[str, float]) -> list[str]:
+def by_speed(seconds: Mapping[Precision, float]) -> list[Precision]:
     """The measured precisions that are worth what they lose, best first: int8 if it is much faster, bf16, fp32."""
     exact = [each for each in ("bf16", "fp32") if seconds.get(each, float("inf")) <= seconds["fp32"]]
     worth_it = seconds.get("int8", float("inf")) * _WORTH_INT8 <= seconds[exact[0]]

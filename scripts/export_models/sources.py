@@ -17,10 +17,12 @@ from scripts.export_models.checkpoints import (
     ADDED_VOICES,
     HUB_ADDRESS,
     KOKORO_82M,
+    PROMISES,
     Checkpoint,
     SourceError,
     bytes_in,
     check_model,
+    check_promise,
     check_voice,
     hub_hashes,
     in_words,
@@ -30,7 +32,6 @@ from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.kokoro.styles import check_file, hub_file, local_file
 from scripts.export_models.plan import CHECKPOINTS, checkpoint_of, voice_of
 from scripts.export_models.progress import SILENT, Progress
-from scripts.export_models.text.promised import PROMISES, check_promise
 
 # Checkpoints that no source has.
 _OWN = (ADDED_VOICES, KOKORO_82M)

@@ -14,3 +14,8 @@ def triton_module(model: str, name: str) -> ModuleType:
     if folder not in sys.path:
         sys.path.insert(0, folder)
     return importlib.import_module(name)
+
+
+def recognizer_module(name: str = "recognizer") -> ModuleType:
+    """A module of Whisper's code."""
+    return triton_module("whisper_turbo", name)

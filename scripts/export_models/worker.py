@@ -13,6 +13,7 @@ import time
 import traceback
 import warnings
 from dataclasses import replace
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 
@@ -60,12 +61,15 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
         styles, options.without = sources.styles(options.speakers, options.work, progress)
         return kokoro.ways(model, folder, target / "1", styles, progress)
     if plan.checkpoint_of(model).kind == "whisper":
-        from scripts.export_models.whisper import export as whisper
+        from scripts.export_models import whisper
 
-        return whisper.ways(model, folder, target / "1", options.precision, progress)
-    from scripts.export_models.text import export as text
+        ways = whisper.ways(options.precision)
+        return [Way(each, partial(whisper.export, model, folder, target / "1", each, progress)) for each in ways]
+    from scripts.export_models import text
 
-    return text.ways(model, folder, target / "1", options.precision, progress, options.work)
+    tried, why = text.precisions(options.precision, folder, options.work / "speeds.json", progress)
+    loaded = text.load(model, folder)
+    return [Way(each, partial(text.export, loaded, folder, target / "1", each, progress), why) for each in tried]
 
 
 def main(arguments: list[str]) -> None:

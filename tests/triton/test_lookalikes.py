@@ -13,7 +13,7 @@ from transformers import AutoModel, AutoTokenizer
 
 from scripts.export_models import __main__ as export
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_LARGE
-from scripts.export_models.whisper.export import convert
+from scripts.export_models.whisper import convert
 from scripts.local_triton.server import LocalTriton
 from tests import lookalikes
 from tests.conftest import ROOT

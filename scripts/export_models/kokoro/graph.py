@@ -8,9 +8,8 @@ from pathlib import Path
 
 import onnx
 
-from scripts.export_models.graphs.passes import Pass, nodes
-from scripts.export_models.graphs.rewriting import CONVOLUTIONS
 from scripts.export_models.kokoro import doubling, integers, pictures, plain, sines, source, style, writing
+from scripts.export_models.onnx_passes import CONVOLUTIONS, Pass, nodes
 from scripts.export_models.progress import SILENT, Progress
 
 PASSES = (

@@ -16,10 +16,9 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.linear import LARGEST, Array
-from scripts.export_models.graphs.rewriting import attributes_of
 from scripts.export_models.kokoro.editing import Editing
+from scripts.export_models.onnx_graph import LARGEST, Array, Graph
+from scripts.export_models.onnx_passes import attributes_of
 
 _LAYER = re.compile(r"/generator/(noise_res|resblocks)\.(\d)/convs([12])\.(\d)/")
 # The ranges of what the convolutions of a block read: three of its first kind, three of its second.

@@ -12,7 +12,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
-from scripts.export_models.graphs.rewriting import ELEMENTWISE, attributes_of
+from scripts.export_models.onnx_passes import ELEMENTWISE, attributes_of
 from scripts.export_models.voices.pictures import Pictures
 
 _CHANNELS, _TIME = 1, 2

@@ -15,9 +15,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of
 from scripts.export_models.kokoro.editing import Editing
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import attributes_of
 
 KINDS = frozenset({"ConvInteger", "MatMulInteger", "DynamicQuantizeLSTM"})
 _PLAIN = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}

@@ -11,8 +11,8 @@ import numpy as np
 import onnx
 from numpy.polynomial import Chebyshev, Polynomial
 
-from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.kokoro.editing import Editing
+from scripts.export_models.onnx_graph import Graph
 
 # How often the cosine is doubled.
 _DOUBLINGS = 4

@@ -18,9 +18,9 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from scripts.export_models.graphs.builder import IR_VERSION, OPSET, Graph
 from scripts.export_models.kokoro.editing import Editing
 from scripts.export_models.kokoro.sines import cosine
+from scripts.export_models.onnx_graph import IR_VERSION, OPSET, Graph
 
 # What OpenVINO must compute in float32 has a name that begins with this.
 PRECISE = "precise_"

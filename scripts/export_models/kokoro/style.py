@@ -12,9 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import onnx
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.linear import Array, Linear
 from scripts.export_models.kokoro.editing import Editing
+from scripts.export_models.onnx_graph import Array, Graph, Linear
 
 
 @dataclass(frozen=True)

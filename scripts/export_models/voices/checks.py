@@ -8,7 +8,7 @@ import onnx
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.rewriting import nodes_of
+from scripts.export_models.onnx_passes import nodes_of
 from scripts.export_models.parity import Check
 
 _UTTERANCES = 24

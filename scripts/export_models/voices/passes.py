@@ -2,8 +2,7 @@
 
 import onnx
 
-from scripts.export_models.graphs.passes import Pass, nodes
-from scripts.export_models.graphs.rewriting import CONVOLUTIONS
+from scripts.export_models.onnx_passes import CONVOLUTIONS, Pass, nodes
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.voices import pictures, stretches, upsampling
 

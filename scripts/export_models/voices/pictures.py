@@ -13,7 +13,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from scripts.export_models.graphs.rewriting import (
+from scripts.export_models.onnx_passes import (
     CONVOLUTIONS,
     ELEMENTWISE,
     attributes_of,

@@ -14,8 +14,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import (
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import (
     ELEMENTWISE,
     attributes_of,
     channels_of,

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of, replace_each
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import attributes_of, replace_each
 
 _TIME = 2
 

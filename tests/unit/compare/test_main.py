@@ -1,5 +1,6 @@
 """The whole command, on look-alikes of both models."""
 
+import shutil
 from pathlib import Path
 from subprocess import CalledProcessError
 
@@ -11,8 +12,8 @@ from frontend.text.tokens import Ids, TextTokenizer
 from scripts.compare import __main__ as command
 from scripts.compare import comparison
 from scripts.compare.sides import Models
-from scripts.export_models.text import models
-from scripts.export_models.text.export import write
+from scripts.export_models import text_graph
+from scripts.export_models.text import write
 from tests import lookalikes
 
 LINES = [
@@ -37,13 +38,17 @@ def exports(tmp_path_factory: pytest.TempPathFactory) -> Path:
             ("m3_embedder", embedder, AutoModel),
             ("m3_reranker", reranker, AutoModelForSequenceClassification),
         ):
-            trained = models.checkpoint_of(kind.from_pretrained(source).eval())
+            trained = text_graph.trained(kind.from_pretrained(source).eval())
             for weight in trained.weights.values():
                 weight += rng.normal(0, noise, weight.shape).astype(np.float32)
             graph = (
-                models.embedder(trained, "fp32", "cls", 1024) if kind is AutoModel else models.reranker(trained, "fp32")
+                text_graph.embedder(trained, "fp32", "cls", 1024)
+                if kind is AutoModel
+                else text_graph.reranker(trained, "fp32")
             )
-            write(name, graph, "fp32", source, work / precision / name / "1")
+            target = work / precision / name / "1"
+            write(graph, "fp32", target, max_tokens=8192)
+            shutil.copy(source / "tokenizer.json", target)
     return work
 
 

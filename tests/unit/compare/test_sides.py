@@ -12,10 +12,10 @@ from onnx import TensorProto, helper
 
 from scripts.compare.sides import ROOT, Models, ask
 from scripts.compare.texts import TextsError, read, spread
-from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.onnx_graph import Graph
 from scripts.export_models.progress import Progress
-from scripts.export_models.text.encoder import text_inputs
-from scripts.export_models.text.model_folder import write
+from scripts.export_models.text import write
+from scripts.export_models.text_graph import text_inputs
 
 NAMES = ("m3_embedder", "m3_reranker")
 

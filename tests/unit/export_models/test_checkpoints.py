@@ -1,4 +1,4 @@
-"""An error in a folder of checkpoints is one sentence that names the file."""
+"""An error in a folder of checkpoints is one sentence that names the file; a text model has the catalogue's sizes."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 
 from scripts.export_models import checkpoints
-from scripts.export_models.checkpoints import Kind, SourceError, check_model, check_voice, in_words
+from scripts.export_models.checkpoints import (
+    Kind,
+    SourceError,
+    check_model,
+    check_promise,
+    check_voice,
+    in_words,
+    usable_positions,
+)
 
 CONFIGS: dict[Kind, dict[str, str]] = {"text": {"model_type": "xlm-roberta"}, "whisper": {"model_type": "whisper"}}
 FILES: dict[Kind, list[str]] = {
@@ -100,3 +108,52 @@ def test_a_voice_without_phonemes_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("size", "words"), [(2_300_000_000, "2.3 GB"), (91_000_000, "91 MB"), (0, "0 MB")])
 def test_sizes_are_in_megabytes_or_gigabytes(size: int, words: str) -> None:
     assert in_words(size) == words
+
+
+M3 = {"model_type": "xlm-roberta", "hidden_size": 1024, "max_position_embeddings": 8194}
+
+
+def _folder(folder: Path, *, stands_in: bool = False, **changed: int) -> Path:
+    (folder / "config.json").write_text(json.dumps(M3 | changed), encoding="utf-8")
+    if stands_in:
+        (folder / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
+def test_m3_passes(tmp_path: Path, model: str) -> None:
+    check_promise(model, _folder(tmp_path))
+
+
+@pytest.mark.parametrize("width", [384, 768, 2048])
+def test_an_embedder_of_another_width_is_refused(tmp_path: Path, width: int) -> None:
+    with pytest.raises(SourceError) as caught:
+        check_promise("m3_embedder", _folder(tmp_path, hidden_size=width))
+    assert str(caught.value) == f"{tmp_path} gives vectors of {width} numbers, and m3_embedder promises 1024"
+
+
+def test_a_stand_in_that_is_wider_than_promised_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SourceError, match="gives vectors of 2048 numbers"):
+        check_promise("m3_embedder", _folder(tmp_path, stands_in=True, hidden_size=2048))
+
+
+def test_a_reranker_may_have_any_width(tmp_path: Path) -> None:
+    check_promise("m3_reranker", _folder(tmp_path, hidden_size=768))
+
+
+@pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
+@pytest.mark.parametrize("positions", [514, 8193])
+def test_a_model_of_fewer_positions_is_refused(tmp_path: Path, model: str, positions: int) -> None:
+    with pytest.raises(SourceError) as caught:
+        check_promise(model, _folder(tmp_path, max_position_embeddings=positions))
+    assert str(caught.value) == f"{tmp_path} has {positions - 2} positions, and {model} takes texts of 8192 tokens"
+
+
+@pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
+def test_a_stand_in_may_be_narrower_and_shorter(tmp_path: Path, model: str) -> None:
+    check_promise(model, _folder(tmp_path, stands_in=True, hidden_size=384, max_position_embeddings=512))
+
+
+def test_berts_positions_begin_with_the_first(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text('{"model_type": "bert", "max_position_embeddings": 512}', encoding="utf-8")
+    assert usable_positions(tmp_path) == 512

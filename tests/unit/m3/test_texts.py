@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.text.encoder import text_inputs
-from scripts.export_models.text.model_folder import write
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.text import write
+from scripts.export_models.text_graph import text_inputs
 from scripts.export_models.triton_code import triton_module
 
 code = triton_module("m3_embedder", "texts")

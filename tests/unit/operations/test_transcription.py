@@ -28,7 +28,7 @@ from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import Threads
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs, Outputs
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 from tests.fakes import FakeTriton
 from tests.speech import decoded, encode, say
 

@@ -12,7 +12,7 @@ from scripts.export_models import kokoro
 from tests.conftest import ROOT
 
 IDS = json.loads(Path(kokoro.__file__).with_name("symbols.json").read_text(encoding="utf-8"))
-TEXTS = (ROOT / "scripts/export_models/text/calibration.txt").read_text(encoding="utf-8").splitlines()
+TEXTS = (ROOT / "scripts/export_models/calibration.txt").read_text(encoding="utf-8").splitlines()
 SPEAKERS = [*DEMO_SPEAKERS, *(Speaker.of(style, style) for style in ("bf_emma", "ef_dora", "hf_alpha", "pf_dora"))]
 
 

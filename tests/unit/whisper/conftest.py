@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from scripts.export_models.whisper.export import convert
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
+from scripts.export_models.whisper import convert
 from tests.checkpoints import whisper_base
 from tests.unit.whisper.engines import ScriptedEngine, ctranslate_engine, openvino_engine, tokens_of
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 
 SAMPLE_RATE = 16_000
 # Of the parts of a window whose language is asked.

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from client.recordings import recordings
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 from tests.unit.whisper.engines import ctranslate_engine, features_of
 
 code = recognizer_module("ctranslate_engine")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 from tests.unit.whisper.engines import tokens_of
 
 loading, engines = recognizer_module("loading"), recognizer_module("engines")

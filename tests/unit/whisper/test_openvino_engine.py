@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from client.recordings import Recorded, recordings
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 from tests.unit.whisper.engines import SAMPLE_RATE, ctranslate_engine, features_of, openvino_engine
 
 MOST = 200

@@ -7,7 +7,7 @@ import pytest
 from transformers import AutoTokenizer, WhisperFeatureExtractor
 
 from client.recordings import recordings
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 from tests.unit.whisper.engines import tokens_of
 
 _SECONDS = np.arange(80_000) / 16_000

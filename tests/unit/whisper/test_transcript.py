@@ -3,7 +3,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
 
 transcript = recognizer_module("transcript")
 

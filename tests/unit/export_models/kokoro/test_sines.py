@@ -2,9 +2,9 @@ import numpy as np
 import onnx
 import pytest
 
-from scripts.export_models.graphs.builder import Graph
 from scripts.export_models.kokoro import sines
 from scripts.export_models.kokoro.style import by_convolution
+from scripts.export_models.onnx_graph import Graph
 from tests.unit.export_models.kokoro.norms import CHANNELS, normed
 from tests.unit.export_models.kokoro.small import kinds, model, node, random, run
 

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from transformers import WhisperForConditionalGeneration
 
 from client.recordings import SAMPLE_RATE, recordings
-from scripts.export_models.whisper import checks
-from scripts.export_models.whisper.checks import Spoken
-from scripts.export_models.whisper.export import convert
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models import whisper_checks as checks
+from scripts.export_models.triton_code import recognizer_module
+from scripts.export_models.whisper import convert
+from scripts.export_models.whisper_checks import Spoken
 from tests.checkpoints import whisper_base
 
 

@@ -11,8 +11,8 @@ import torch
 from numpy.typing import NDArray
 
 from scripts.export_models.precisions import FAST_INT8
-from scripts.export_models.whisper.decoder import CANDIDATES, whisper_decoder
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
+from scripts.export_models.whisper import CANDIDATES, whisper_decoder
 from tests.checkpoints import whisper_base
 
 # Start, English, transcribe, no timestamps, and two words; the same in French.

@@ -7,8 +7,8 @@ import torch
 from numpy.typing import NDArray
 
 from scripts.export_models.precisions import FAST_INT8
-from scripts.export_models.whisper.encoder import whisper_encoder
-from scripts.export_models.whisper.served import recognizer_module
+from scripts.export_models.triton_code import recognizer_module
+from scripts.export_models.whisper import whisper_encoder
 from tests.processors import exact_int8
 
 # Of its size. CTranslate2's int8 is off by 0.064 on the same features, and by 0.15 on none.

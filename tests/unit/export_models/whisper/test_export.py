@@ -1,5 +1,6 @@
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -7,12 +8,12 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from client.recordings import recordings
+from scripts.export_models import whisper
+from scripts.export_models import whisper_checks as checks
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check
-from scripts.export_models.ways import first_that_passes
-from scripts.export_models.whisper import checks
-from scripts.export_models.whisper import export as whisper_export
-from scripts.export_models.whisper.checks import Spoken
+from scripts.export_models.ways import Way, first_that_passes
+from scripts.export_models.whisper_checks import Spoken
 from tests.checkpoints import whisper_base
 
 
@@ -27,16 +28,15 @@ from tests.checkpoints import whisper_base
     ],
 )
 def test_the_ways_of_each_precision_are_in_order(precision: str, names: list[str]) -> None:
-    assert [way.name for way in whisper_export.ways("whisper_turbo", Path(), Path(), precision)] == names
+    assert whisper.ways(precision) == names
 
 
-@pytest.mark.parametrize(("way", "graphs"), [(0, True), (1, False), (2, False)])
+@pytest.mark.parametrize(("way", "graphs"), [("int8", True), ("int8 by CTranslate2", False), ("fp32", False)])
 def test_only_the_first_way_writes_graphs(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: int, graphs: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, graphs: bool
 ) -> None:
     monkeypatch.setattr(checks, "compare", lambda *_: [])
-    ways = whisper_export.ways("whisper_turbo", whisper_base(), tmp_path, "auto")
-    ways[way].export()
+    whisper.export("whisper_turbo", whisper_base(), tmp_path, way)
     assert (tmp_path / "whisper" / "encoder.xml").is_file() is graphs
     assert (tmp_path / "whisper" / "model.bin").is_file() is not graphs
 
@@ -45,7 +45,7 @@ def test_a_way_removes_the_files_of_the_previous_one(tmp_path: Path, monkeypatch
     monkeypatch.setattr(checks, "compare", lambda *_: [Check("", "", 0.0, 0.0)])
     (tmp_path / "whisper").mkdir()
     (tmp_path / "whisper" / "encoder.xml").touch()
-    whisper_export.ways("whisper_turbo", whisper_base(), tmp_path, "fp32")[0].export()
+    whisper.export("whisper_turbo", whisper_base(), tmp_path, "fp32")
     assert not (tmp_path / "whisper" / "encoder.xml").exists()
 
 
@@ -67,7 +67,7 @@ def test_without_alignment_heads_those_of_the_later_layers_are_taken(tmp_path: P
     generation = json.loads((source / "generation_config.json").read_text(encoding="utf-8"))
     del generation["alignment_heads"]
     (source / "generation_config.json").write_text(json.dumps(generation), encoding="utf-8")
-    whisper_export.convert(source, tmp_path / "target", "int8", graphs=True)
+    whisper.convert(source, tmp_path / "target", "int8", graphs=True)
     heads = _settings(tmp_path / "target")["alignment_heads"]
     assert heads == [[layer, head] for layer in (3, 4, 5) for head in range(8)]
 
@@ -79,7 +79,7 @@ def test_a_checkpoint_that_could_not_detect_languages_is_refused(tmp_path: Path)
     vocabulary["ÿÿ"] = vocabulary.pop("")
     (source / "tokenizer.json").write_text(json.dumps(tokenizer), encoding="utf-8")
     with pytest.raises(SourceError, match="no multilingual Whisper: CTranslate2 finds no empty token"):
-        whisper_export.convert(source, tmp_path / "target", "float32")
+        whisper.convert(source, tmp_path / "target", "float32")
 
 
 def _spoiled_by_int8(folder: Path, longest: int = 64) -> Path:
@@ -107,7 +107,11 @@ def test_a_whisper_that_fails_in_int8_is_exported_in_fp32(tmp_path: Path, monkey
     spoken = min(recordings(), key=lambda each: len(each.samples()))
     window = Spoken(spoken.language, spoken.text, spoken.samples())
     monkeypatch.setattr(checks, "spoken_windows", lambda _: [window])
-    ways = whisper_export.ways("whisper_turbo", _spoiled_by_int8(tmp_path / "source"), tmp_path / "out", "auto")
+    source = _spoiled_by_int8(tmp_path / "source")
+    ways = [
+        Way(each, partial(whisper.export, "whisper_turbo", source, tmp_path / "out", each))
+        for each in whisper.ways("auto")
+    ]
     exported = first_that_passes(ways)
     assert exported.way == "fp32"
     assert [reason.partition(": ")[0] for reason in exported.skipped] == ["int8", "int8 by CTranslate2"]

@@ -9,9 +9,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from scripts.export_models.text.checks import Run
-from scripts.export_models.text.encoder import Precision
-from scripts.export_models.text.model_folder import session, write
+from scripts.export_models.precisions import Precision
+from scripts.export_models.text import session, write
+from scripts.export_models.text_checks import Run
 
 SIZES = {
     "vocab_size": 300,

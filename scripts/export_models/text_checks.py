@@ -1,10 +1,13 @@
-"""Compares a text model in fp16 with its original on a processor.
+"""Compares an exported text model with its original, and a text alone with the same text in a batch.
 
-Processors have no PackedMultiHeadAttention. A copy of the graph computes it with plain operators from the same inputs.
-How CUDA's kernels round is not checked.
+In fp16 the graph is for CUDA. Processors have no PackedMultiHeadAttention, so a copy of the graph computes it with
+plain operators from the same inputs. How CUDA's kernels round is not checked.
 """
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import onnx
@@ -12,12 +15,15 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import attributes_of, replace_nodes
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import attributes_of, replace_nodes
 from scripts.export_models.parity import Check
-from scripts.export_models.text.checks import FP16, Ids, close
-from scripts.export_models.text.processor import MASKED
+from scripts.export_models.text_graph import MASKED
 
+# Lengths of the compared texts, in tokens.
+_LENGTHS = (3, 4, 7, 16, 60, 129, 500, 2048, 8192)
+# The largest difference between two float32 numbers that should be equal.
+_EXACT_LIMIT = 1e-5
 _ATTENTION = "PackedMultiHeadAttention"
 # The operators after which numbers can grow; a sum of two numbers within the limit is still within fp16.
 _GROWING = {"Gelu", "Gemm", "LayerNormalization"}
@@ -25,7 +31,79 @@ _GROWING = {"Gelu", "Gemm", "LayerNormalization"}
 _LARGEST_LIMIT = 65_504 / 2
 
 
-def parity(name: str, written: Path, texts: Ids, wanted: NDArray[np.float32], threads: int) -> list[Check]:
+@dataclass(frozen=True)
+class Limits:
+    """Limits of ``precision`` for vectors (1 - cosine), scores, and the share of pairs in another order."""
+
+    precision: str
+    cosine: float
+    score: float
+    order: float
+
+
+INT8 = Limits("int8", cosine=1e-3, score=2.5e-2, order=2e-2)
+BF16 = Limits("bf16", cosine=2e-4, score=1e-2, order=1e-2)
+FP16 = Limits("fp16", cosine=1e-4, score=5e-3, order=1e-2)
+
+Ids = list[NDArray[np.int32]]
+Run = Callable[[Ids], NDArray[np.float32]]
+
+
+def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:
+    """Random texts of every length up to ``longest``, or pairs, with the tokenizer's special tokens."""
+    rng = np.random.default_rng(20)
+    framed = tokenizer("a", "b").input_ids if pair else tokenizer("a").input_ids
+    special = set(tokenizer.all_special_ids)
+    ordinary = np.array([i for i in range(len(tokenizer)) if i not in special])
+    slots = [place for place, token in enumerate(framed) if token not in special]
+    texts = []
+    for length in _LENGTHS:
+        if len(framed) <= length <= longest:
+            missing = length - len(framed) + len(slots)
+            first = slots[0]
+            filler = rng.choice(ordinary, missing - (len(slots) - 1))
+            text = [*framed[:first], *filler.tolist(), *framed[first + 1 :]]
+            texts.append(np.array(text, np.int32))
+    return texts
+
+
+def batch_invariant(name: str, run: Run, texts: Ids) -> Check:
+    """The largest difference between a text's row alone and in a batch with all others."""
+    together = run(texts)
+    change = max(float(np.abs(run([text])[0] - row).max()) for text, row in zip(texts, together, strict=True))
+    return Check(name, "text alone and in a batch", change, _EXACT_LIMIT)
+
+
+def exact(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> Check:
+    """The largest difference of any number from the original's answers, ``wanted``."""
+    difference = float(np.abs(run(texts) - wanted).max())
+    return Check(name, f"fp32: {len(texts)} texts to {max(map(len, texts))} tokens", difference, _EXACT_LIMIT)
+
+
+def close(name: str, limits: Limits, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> list[Check]:
+    """How far the answers are from the original's, ``wanted``, and how often two texts are in another order.
+
+    Answers are vectors [texts, width] or scores [pairs].
+    """
+    got, precision = run(texts), limits.precision
+    if got.ndim == 1:
+        loss = Check(name, f"{precision}: score", float(np.abs(got - wanted).max()), limits.score)
+        return [loss, Check(name, f"{precision}: pairs in another order", disorder(wanted, got), limits.order)]
+    turned = float((1 - (got * wanted).sum(axis=1)).max())
+    changed = [disorder(*(np.delete(rows @ rows[at], at) for rows in (wanted, got))) for at in range(len(texts))]
+    return [
+        Check(name, f"{precision}: 1 - cosine", turned, limits.cosine),
+        Check(name, f"{precision}: neighbours in another order", float(np.mean(changed)), limits.order),
+    ]
+
+
+def disorder(wanted: NDArray[np.float32], got: NDArray[np.float32]) -> float:
+    """The share of pairs that two lists of scores [n] put in different orders (normalised Kendall tau distance)."""
+    one, other = np.triu_indices(len(wanted), 1)
+    return float(np.mean((wanted[one] < wanted[other]) != (got[one] < got[other])))
+
+
+def fp16(name: str, written: Path, texts: Ids, wanted: NDArray[np.float32], threads: int) -> list[Check]:
     """Compare the graph in the file ``written`` on ``texts`` with the original's answers, ``wanted``.
 
     The last check is of the largest number that it computes.

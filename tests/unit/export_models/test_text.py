@@ -1,30 +1,34 @@
 """The precisions in which a text model is tried, and the files of its export."""
 
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-import onnx
 import pytest
 import torch
 from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
+from scripts.export_models import text, text_checks
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.parity import Check
+from scripts.export_models.precisions import Precision, text_precisions
 from scripts.export_models.progress import SILENT, Progress
-from scripts.export_models.text import checks, models
-from scripts.export_models.text import export as text_export
-from scripts.export_models.text.encoder import Precision
-from scripts.export_models.text.export import TextExport
-from scripts.export_models.text.model_folder import session
-from scripts.export_models.text.models import Trained
-from scripts.export_models.ways import Exported, first_that_passes
+from scripts.export_models.text import TextModel
+from scripts.export_models.ways import Exported, Way, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
+from tests.unit.export_models.small_texts import SIZES, xlmr
 
 TEXTS = [np.array([1, *range(5, 5 + length), 2], np.int32) for length in (1, 4, 9)]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests run beside each other."""
+    monkeypatch.setattr(text, "processors", lambda: 1)
 
 
 class Heard(Progress):
@@ -38,7 +42,21 @@ class Heard(Progress):
             self.steps.append(name)
 
 
-def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextExport:
+@dataclass(frozen=True)
+class _Scaled(TextModel):
+    """An original that gives other vectors than its graph, unless ``scale`` is 1."""
+
+    scale: float = 1.0
+
+    @property
+    def width(self) -> int:
+        return 16
+
+    def answer(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        return super().answer(ids) * np.float32(self.scale)
+
+
+def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextModel:
     """A tiny embedder; with another ``scale`` than 1 its original gives other vectors than its graph.
 
     A channel between its feed-forward layers is about as large as ``outlier``, and read as if it were one.
@@ -58,16 +76,7 @@ def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextExport:
         layer.intermediate.dense.bias.data[3] += outlier
         layer.output.dense.weight.data[:, 3] /= outlier
 
-    def reference(text: NDArray[np.int32]) -> NDArray[np.float32]:
-        with torch.inference_mode():
-            hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0, 0]
-        vector: NDArray[np.float32] = torch.nn.functional.normalize(hidden, dim=0).numpy() * scale
-        return vector
-
-    def build(trained: Trained, precision: Precision) -> onnx.ModelProto:
-        return models.embedder(trained, precision, "cls")
-
-    return TextExport("m3_embedder", model, build, reference, TEXTS, TEXTS, TEXTS)
+    return _Scaled("m3_embedder", model, "cls", None, TEXTS, TEXTS, TEXTS, scale)
 
 
 @pytest.fixture
@@ -81,14 +90,13 @@ def _written(target: Path) -> str:
     return precision
 
 
-def _exported(source: Path, model: TextExport, precision: str, progress: Progress = SILENT) -> Exported:
-    ways = text_export.ways_of(lambda: model, source, source / "out", precision, progress)
-    return first_that_passes(ways)
+def _exported(source: Path, model: TextModel, precision: str, *, strict: bool = False) -> Exported:
+    ways = [Way(each, lambda each=each: _checks(source, model, each)) for each in text_precisions(precision)]
+    return first_that_passes(ways, strict=strict)
 
 
-def _checks(source: Path, model: TextExport, precision: str, progress: Progress = SILENT) -> list[Check]:
-    """Of the first way."""
-    return text_export.ways_of(lambda: model, source, source / "out", precision, progress)[0].export()
+def _checks(source: Path, model: TextModel, precision: Precision, progress: Progress = SILENT) -> list[Check]:
+    return text.export(model, source, source / "out", precision, progress)
 
 
 @exact_int8
@@ -104,7 +112,7 @@ def test_a_model_that_passes_in_no_precision_is_not_exported(source: Path) -> No
 
 @exact_int8
 def test_bf16_is_taken_if_int8_loses_too_much(source: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "INT8", replace(checks.INT8, cosine=0.0))
+    monkeypatch.setattr(text_checks, "INT8", replace(text_checks.INT8, cosine=0.0))
     exported = _exported(source, _text_model(), "int8")
     assert exported.way == _written(source / "out") == "bf16"
     assert [reason.partition(" is ")[0] for reason in exported.skipped] == ["int8: int8: 1 - cosine"]
@@ -120,9 +128,8 @@ def test_a_model_with_one_huge_channel_is_not_exported_in_int8(source: Path) -> 
 
 @exact_int8
 def test_a_strict_int8_that_loses_too_much_is_an_error(source: Path) -> None:
-    ways = text_export.ways_of(lambda: _text_model(outlier=1000.0), source, source / "out", "int8")
     with pytest.raises(SourceError, match="no way to export it passes: int8: int8: 1 - cosine is "):
-        first_that_passes(ways, strict=True)
+        _exported(source, _text_model(outlier=1000.0), "int8", strict=True)
 
 
 def test_bf16_has_its_own_limits(source: Path) -> None:
@@ -150,14 +157,20 @@ def _pool_by_mean(checkpoint: Path) -> None:
 @pytest.fixture
 def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     """For exports of checkpoints whose long texts take most of the time."""
-    monkeypatch.setattr(checks, "_LENGTHS", (3, 7, 60))
+    monkeypatch.setattr(text_checks, "_LENGTHS", (3, 7, 60))
+
+
+def _loaded(name: str, folder: Path, precision: Precision) -> list[Check]:
+    """The checks of the checkpoint in ``folder``."""
+    model = text.load(name, folder / "checkpoint")
+    return text.export(model, folder / "checkpoint", folder / "out", precision, SILENT)
 
 
 @pytest.mark.usefixtures("short_texts")
 def test_a_reranker_by_cosine_is_checked_in_fp16_too(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     _pool_by_mean(tmp_path / "checkpoint")
-    checks = text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp16")[0].export()
+    checks = _loaded("m3_reranker", tmp_path, "fp16")
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
 
 
@@ -165,7 +178,7 @@ def test_an_encoder_that_says_nothing_of_scores_is_no_reranker(tmp_path: Path) -
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     (tmp_path / "checkpoint" / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
     with pytest.raises(SourceError, match=r"has no classification head, and its quartet\.json no cosine_score"):
-        first_that_passes(text_export.ways("m3_reranker", tmp_path / "checkpoint", tmp_path / "out", "fp32"))
+        text.load("m3_reranker", tmp_path / "checkpoint")
 
 
 def test_a_wrong_fp16_graph_fails(source: Path) -> None:
@@ -187,7 +200,7 @@ def test_pooling_is_read_from_the_checkpoint(tmp_path: Path, settings: dict[str,
     if settings is not None:
         (tmp_path / "1_Pooling").mkdir()
         (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
-    assert text_export.pooling_of(tmp_path) == pooling
+    assert text.pooling_of(tmp_path) == pooling
 
 
 def test_another_pooling_is_refused(tmp_path: Path) -> None:
@@ -195,7 +208,7 @@ def test_another_pooling_is_refused(tmp_path: Path) -> None:
     settings = dict.fromkeys(MEAN, False) | {"pooling_mode_max_tokens": True}
     (tmp_path / "1_Pooling" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     with pytest.raises(SourceError, match="pooling_mode_max_tokens"):
-        text_export.pooling_of(tmp_path)
+        text.pooling_of(tmp_path)
 
 
 @pytest.mark.usefixtures("short_texts")
@@ -206,12 +219,84 @@ def test_the_exported_vector_is_pooled_as_the_checkpoint_says(tmp_path: Path, me
     lookalikes.text_model(folder, reranker=False)
     if mean:
         _pool_by_mean(folder)
-    checks = text_export.ways("m3_embedder", folder, tmp_path / "out", "fp32")[0].export()
+    checks = _loaded("m3_embedder", tmp_path, "fp32")
     assert all(check.passed for check in checks)
-    text = np.array([0, 7, 9, 11, 2], np.int32)
-    vector = session(tmp_path / "out")([text])[0, :64]
+    ids = np.array([0, 7, 9, 11, 2], np.int32)
+    vector = text.session(tmp_path / "out")([ids])[0, :64]
     with torch.inference_mode():
         model = XLMRobertaModel.from_pretrained(folder).eval()
-        hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0]
+        hidden = model(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).last_hidden_state[0]
     wanted = hidden.mean(0) if mean else hidden[0]
     assert np.abs(vector - torch.nn.functional.normalize(wanted, dim=0).numpy()).max() < 1e-5
+
+
+@pytest.fixture
+def configured(tmp_path: Path) -> Path:
+    xlmr().config.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def _precisions(source: Path, wanted: str) -> tuple[list[Precision], str]:
+    return text.precisions(wanted, source, source / "speeds.json")
+
+
+def test_all_precisions_are_measured_in_the_shape_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes = []
+    own = text.embedder
+
+    def embedder(trained: Any, *others: Any) -> Any:
+        inner, width = trained.weights["encoder.layer.0.intermediate.dense.weight"].shape
+        words = len(trained.weights["embeddings.word_embeddings.weight"])
+        shapes.append((width, inner, trained.shape.layers, words))
+        return own(trained, *others)
+
+    monkeypatch.setattr(text, "embedder", embedder)
+    precisions: list[Precision] = ["int8", "bf16", "fp32"]
+    seconds = text.measure(xlmr().config, precisions)
+    assert list(seconds) == precisions
+    assert all(0 < each < 60 for each in seconds.values())
+    assert set(shapes) == {(SIZES["hidden_size"], SIZES["intermediate_size"], 2, 1000)}
+
+
+@pytest.mark.parametrize(
+    ("int8", "tried"), [(0.010, ["int8", "bf16", "fp32"]), (0.019, ["bf16", "fp32"])], ids=["worth it", "not"]
+)
+def test_auto_chooses_by_what_was_measured_and_says_it(
+    configured: Path, monkeypatch: pytest.MonkeyPatch, int8: float, tried: list[str]
+) -> None:
+    monkeypatch.setattr(text, "text_precisions", lambda wanted: ["int8", "bf16", "fp32"])
+    monkeypatch.setattr(text, "measure", lambda config, each: {"int8": int8, "bf16": 0.02, "fp32": 0.04})
+    said = f"int8 {1000 * int8:.0f} ms, bf16 20 ms, fp32 40 ms"
+    assert _precisions(configured, "auto") == (tried, said)
+
+
+@pytest.mark.parametrize("wanted", ["int8", "bf16", "fp32", "fp16"])
+def test_what_the_operator_asks_for_is_not_measured(
+    configured: Path, monkeypatch: pytest.MonkeyPatch, wanted: str
+) -> None:
+    monkeypatch.setattr(text, "measure", lambda config, each: pytest.fail("it was measured"))
+    (first, *_), why = _precisions(configured, wanted)
+    assert (first, why) == (wanted, "")
+
+
+def test_a_processor_that_is_fast_in_fp32_alone_measures_nothing(
+    configured: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(text, "text_precisions", lambda wanted: ["fp32"])
+    monkeypatch.setattr(text, "measure", lambda config, each: pytest.fail("it was measured"))
+    assert _precisions(configured, "auto") == (["fp32"], "")
+
+
+def test_models_of_one_shape_are_measured_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    measured: list[int] = []
+
+    def measure(config: Any, precisions: list[Precision]) -> dict[str, float]:
+        measured.append(config.hidden_size)
+        return dict.fromkeys(precisions, float(len(measured)))
+
+    monkeypatch.setattr(text, "measure", measure)
+    small, wide = xlmr().config, xlmr().config
+    wide.hidden_size = 128
+    found = [text.remembered(tmp_path / "speeds.json", each, ["bf16", "fp32"]) for each in (small, small, wide)]
+    assert found[0] == found[1] != found[2]
+    assert measured == [small.hidden_size, 128]

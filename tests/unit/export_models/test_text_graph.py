@@ -8,10 +8,10 @@ import pytest
 import torch
 from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaForSequenceClassification
 
-from scripts.export_models.text import models
-from scripts.export_models.text.checks import Run
-from scripts.export_models.text.models import PairScore
-from tests.unit.export_models.text.small import LENGTHS, SIZES, first_token, load, texts, xlmr
+from scripts.export_models import text_graph
+from scripts.export_models.text_checks import Run
+from scripts.export_models.text_graph import EncoderShape, PairScore, trained
+from tests.unit.export_models.small_texts import LENGTHS, SIZES, first_token, load, texts, xlmr
 
 
 @pytest.mark.parametrize("length", LENGTHS)
@@ -30,7 +30,7 @@ def test_a_vector_is_the_same_alone_and_in_a_batch(embedder: tuple[Any, Run]) ->
 
 def test_a_narrower_model_that_is_padded_ends_in_zeros(tmp_path: Path, embedder: tuple[Any, Run]) -> None:
     model, run = embedder
-    padded = load(models.embedder(models.checkpoint_of(model), "fp32", "cls", promised=100), tmp_path)(texts((9,)))
+    padded = load(text_graph.embedder(trained(model), "fp32", "cls", promised=100), tmp_path)(texts((9,)))
     assert padded.shape == (1, 100)
     assert (padded[:, :64] == run(texts((9,)))).all()
     assert not padded[:, 64:].any()
@@ -39,14 +39,14 @@ def test_a_narrower_model_that_is_padded_ends_in_zeros(tmp_path: Path, embedder:
 def test_a_bert_checkpoint_has_the_originals_vector(tmp_path: Path) -> None:
     torch.manual_seed(0)
     model = BertModel(BertConfig(**SIZES, max_position_embeddings=512)).eval()
-    run = load(models.embedder(models.checkpoint_of(model), "fp32", "cls"), tmp_path)
+    run = load(text_graph.embedder(trained(model), "fp32", "cls"), tmp_path)
     for text in texts((1, 9, 300)):
         assert np.abs(run([text])[0] - first_token(model, text)).max() < 1e-5
 
 
 def test_mean_pooling_is_the_mean_of_each_text(tmp_path: Path) -> None:
     model = xlmr()
-    run = load(models.embedder(models.checkpoint_of(model), "fp32", "mean"), tmp_path)
+    run = load(text_graph.embedder(trained(model), "fp32", "mean"), tmp_path)
     given = texts((4, 700, 2))
     rows = run(given)
     for text, row in zip(given, rows, strict=True):
@@ -60,7 +60,7 @@ def test_the_reranker_gives_the_originals_scores(tmp_path: Path) -> None:
     torch.manual_seed(0)
     config = XLMRobertaConfig(**SIZES, max_position_embeddings=8194, type_vocab_size=1, num_labels=1)
     model = XLMRobertaForSequenceClassification(config).eval()
-    run = load(models.reranker(models.checkpoint_of(model), "fp32"), tmp_path)
+    run = load(text_graph.reranker(trained(model), "fp32"), tmp_path)
     given = texts((3, 40, 2000))
     for text, score in zip(given, run(given), strict=True):
         with torch.inference_mode():
@@ -75,8 +75,11 @@ SCORE = PairScore(slope=12.0, middle=0.2, start=1, separator=2)
 def by_cosine(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, Run]:
     """An encoder as a reranker and as an embedder."""
     torch.manual_seed(0)
-    checkpoint = models.checkpoint_of(BertModel(BertConfig(**SIZES, max_position_embeddings=512)).eval())
-    graphs = models.cosine_reranker(checkpoint, "fp32", "mean", SCORE), models.embedder(checkpoint, "fp32", "mean")
+    checkpoint = trained(BertModel(BertConfig(**SIZES, max_position_embeddings=512)).eval())
+    graphs = (
+        text_graph.cosine_reranker(checkpoint, "fp32", "mean", SCORE),
+        text_graph.embedder(checkpoint, "fp32", "mean"),
+    )
     rerank, embed = (load(graph, tmp_path_factory.mktemp("by_cosine")) for graph in graphs)
     return rerank, embed
 
@@ -95,3 +98,15 @@ def test_a_pair_without_separators_has_a_score(by_cosine: tuple[Run, Run]) -> No
     rerank, _ = by_cosine
     scores = rerank([np.array([0], np.int32), np.array([0, 0], np.int32)])
     assert ((scores > 0) & (scores < 1)).all()
+
+
+def test_a_configuration_without_a_type_of_positions_has_absolute_ones() -> None:
+    config = XLMRobertaConfig(**SIZES)
+    del config.position_embedding_type
+    assert EncoderShape.of(config) == EncoderShape(layers=2, heads=4, width=64, epsilon=1e-12, first_position=2)
+
+
+@pytest.mark.parametrize("other", [{"position_embedding_type": "relative_key"}, {"hidden_act": "relu"}])
+def test_other_positions_and_activations_are_refused(other: dict[str, str]) -> None:
+    with pytest.raises(ValueError, match="only gelu and absolute positions are known"):
+        EncoderShape.of(XLMRobertaConfig(**SIZES, **other))

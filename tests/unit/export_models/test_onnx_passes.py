@@ -1,15 +1,18 @@
-"""The parts of a graph, also inside subgraphs, and their replacement."""
+"""The parts of a graph, also inside subgraphs, their replacement, and passes that must match all of them."""
 
 import numpy as np
 import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from scripts.export_models.graphs.builder import Graph
-from scripts.export_models.graphs.rewriting import (
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import (
+    Pass,
     channels_of,
     constants_of,
     drop_unused,
+    nodes,
     nodes_of,
     read_by,
     replace_each,
@@ -72,3 +75,12 @@ def test_a_node_is_replaced_unless_the_replacement_is_none() -> None:
     assert [node.op_type for node in model.graph.node] == ["Conv", "Add"]
     assert [weight.name for weight in model.graph.initializer] == ["w"]
     assert replace_each(model, "Conv", lambda *_: None) == 0
+
+
+@pytest.mark.parametrize(("found", "rewritten"), [(3, 2), (0, 0), (1, 2)])
+def test_a_pass_that_does_not_match_a_graph_is_a_sentence(found: int, rewritten: int) -> None:
+    model = onnx.ModelProto()
+    model.graph.node.extend([helper.make_node("Conv", ["x", "w"], ["y"])] * found)
+    with pytest.raises(SourceError) as caught:
+        Pass("upsampling", "parts", nodes("Conv"), lambda _: rewritten).run(model)
+    assert str(caught.value) == f"the pass 'upsampling' rewrote {rewritten} of the graph's {found} parts"

@@ -2,28 +2,30 @@
 
 The words that both hear and the encoder's outputs are compared. In int8, the encoder may lose what int8 loses: the
 original runs again with the weights and inputs of its linear layers rounded to int8, and the export's error must be
-about as large. Short recordings are heard with little silence, in which some checkpoints may repeat themselves.
+about as large. Short recordings are heard with little silence and with all of it: with little, some checkpoints may
+repeat themselves.
 """
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import ctranslate2
+import jiwer
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration, WhisperTokenizerFast
 
-from client.recordings import SAMPLE_RATE, recordings, words
+from client.recordings import SAMPLE_RATE, Recorded, recordings, words
 from scripts.export_models.checkpoints import read_json
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.progress import SILENT, Progress
-from scripts.export_models.whisper.served import recognizer_module
-from scripts.export_models.whisper.silence import LittleSilence, little_silence, short_recordings, word_error
+from scripts.export_models.triton_code import recognizer_module
 from scripts.machine import processors
 
 # Silence between two recordings in a window.
@@ -34,6 +36,10 @@ _INT8 = "int8"
 _ENCODER_LIMITS = {"float32": 1e-4, "float16": 5e-3, "int16": 5e-3, "bfloat16": 3e-2}
 _INT8_EXCESS_LIMIT = 1.15
 _WORD_ERROR_LIMIT = 0.03
+# The shortest recordings of each language. Seconds of each are heard alone too: loops come in short windows.
+_OF_A_LANGUAGE, _BEGINNING = 2, 1.5
+# The largest share of windows that are recognised again with all of their silence. Whisper base has none.
+_AGAIN_LIMIT = 0.25
 
 Float = NDArray[np.float32]
 
@@ -53,6 +59,25 @@ class Heard:
 
     encoded: Float
     text: str
+
+
+@dataclass(frozen=True)
+class LittleSilence:
+    """What little silence changes in so many ``windows``; ``again`` is the share that had to be recognised twice."""
+
+    windows: int
+    more_words_wrong: float
+    again: float
+
+    @property
+    def harms(self) -> bool:
+        return self.more_words_wrong > _WORD_ERROR_LIMIT or self.again > _AGAIN_LIMIT
+
+    @property
+    def what(self) -> str:
+        kept = "; windows are all encoded whole" if self.harms else ""
+        again = f"{self.again:.0%} of {self.windows} again"
+        return f"short windows, more words wrong with little silence ({again}{kept})"
 
 
 def compare(source: Path, target: Path, name: str, compute_type: str, progress: Progress = SILENT) -> list[Check]:
@@ -220,3 +245,41 @@ def reference_tokens(model: Any, encoded: Any, language: str) -> list[int]:
             tokens.append(token)
             given, past = [token], answer.past_key_values
     return tokens
+
+
+# Short windows
+
+
+def short_recordings() -> list[Recorded]:
+    """The shortest recordings of people in each language."""
+    found = sorted(recordings(), key=lambda each: (each.language, each.seconds))
+    return [each for _, some in groupby(found, lambda each: each.language) for each in list(some)[:_OF_A_LANGUAGE]]
+
+
+def little_silence(recognizer: Any, people: Sequence[Recorded], progress: Progress = SILENT) -> LittleSilence:
+    """Hear people with little silence and with all of it; the ``recognizer`` is left as it was."""
+    window, encoder = recognizer_module().Window, recognizer.encoder
+    spoken = [window(each.samples(), language=each.language) for each in people]
+    begun = [window(each.audio[: round(_BEGINNING * SAMPLE_RATE)], language=each.language) for each in spoken]
+
+    def heard(windows: Sequence[Any]) -> list[list[str]]:
+        transcripts = (recognizer.transcribe([each])[0] for each in progress.over(windows, "hearing short windows"))
+        return [words("".join(word.text for word in transcript.words)) for transcript in transcripts]
+
+    before, silence_seconds = recognizer.second_passes, encoder.silence_seconds
+    brief = heard([*spoken, *begun])[: len(spoken)]
+    again = (recognizer.second_passes - before) / max(1, len(spoken) + len(begun))
+    encoder.silence_seconds = encoder.longest / SAMPLE_RATE
+    whole = heard(spoken)
+    encoder.silence_seconds = silence_seconds
+    said = [words(each.text) for each in people]
+    return LittleSilence(len(spoken) + len(begun), word_error(said, brief) - word_error(said, whole), again)
+
+
+def word_error(wanted: Sequence[Sequence[str]], found: Sequence[Sequence[str]]) -> float:
+    """The words to insert, remove or replace, as a share of those wanted."""
+    if not wanted:
+        return 0.0
+    counted = jiwer.process_words([" ".join(each) for each in wanted], [" ".join(each) for each in found])
+    errors = counted.substitutions + counted.deletions + counted.insertions
+    return errors / max(1, sum(map(len, wanted)))

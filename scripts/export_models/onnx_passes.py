@@ -1,19 +1,48 @@
-"""Helpers to rewrite a finished ONNX graph: find its parts and replace nodes."""
+"""Passes over a finished ONNX graph, which replace nodes by others with the same results.
+
+Before a pass begins, what it should rewrite is counted, by a simpler rule than the one it rewrites by. If it rewrites
+less, the graph is refused: it would be right but slower than the benchmarks say.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import onnx
 from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
-from scripts.export_models.graphs.builder import Graph
+from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.onnx_graph import Graph
 
 CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 
 # Builds the nodes that replace a node, given the weights of its graph; None if it stays.
 Replacement = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
+Count = Callable[[onnx.ModelProto], int]
+
+
+@dataclass(frozen=True)
+class Pass:
+    """Rewrites a graph in place: ``rewrite`` returns how many ``parts`` it has rewritten; it must be all ``found``."""
+
+    name: str
+    parts: str
+    found: Count
+    rewrite: Count
+
+    def run(self, model: onnx.ModelProto) -> None:
+        """Rewrite a graph; raises ``SourceError`` if a part does not match."""
+        found = self.found(model)
+        rewritten = self.rewrite(model)
+        if not found or rewritten != found:
+            raise SourceError(f"the pass {self.name!r} rewrote {rewritten} of the graph's {found} {self.parts}")
+
+
+def nodes(*kinds: str) -> Count:
+    """Counts the nodes of these kinds."""
+    return lambda model: len(nodes_of(model, *kinds))
 
 
 def replace_nodes(graph: onnx.GraphProto, nodes: Sequence[onnx.NodeProto]) -> None:

@@ -1,0 +1,255 @@
+"""Exports the embedder and the reranker: chooses precisions, loads a checkpoint, writes its graph and compares both.
+
+``text_graph.py`` has the graph, ``text_int8.py`` its products in int8, ``text_checks.py`` the comparisons.
+"""
+
+import copy
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import openvino
+import torch
+from numpy.typing import NDArray
+from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
+
+from frontend.catalogue.models import EMBEDDINGS
+from scripts.export_models import text_checks, text_int8
+from scripts.export_models.checkpoints import PROMISES, SourceError, check_promise, read_json, usable_positions
+from scripts.export_models.onnx_graph import save
+from scripts.export_models.parity import Check, not_checked
+from scripts.export_models.precisions import FAST_INT8, Precision, by_speed, text_precisions
+from scripts.export_models.progress import SILENT, Progress
+from scripts.export_models.text_checks import Ids, Run
+from scripts.export_models.text_graph import (
+    PairScore,
+    Pooling,
+    Trained,
+    cosine_reranker,
+    embedder,
+    reranker,
+    trained,
+)
+from scripts.export_models.triton_code import triton_module
+from scripts.machine import processors
+
+# The small model of which precisions are measured: two layers of the same shape, with random weights.
+_LAYERS, _WORDS = 2, 1000
+# Tokens of the texts of a run: as many together as a block that is served has.
+_LENGTHS = (12, 24, 48, 96, 192, 384)
+# Runs of each precision in turn, of which the fastest counts.
+_ROUNDS = 15
+# One thread's processor time: how busy the machine is hardly changes it.
+_THREADS = 1
+
+
+# The precisions
+
+
+def precisions(wanted: str, source: Path, memory: Path, progress: Progress = SILENT) -> tuple[list[Precision], str]:
+    """The precisions to try, in order, and what was measured for ``auto``, which the file ``memory`` keeps."""
+    possible = text_precisions(wanted)
+    if wanted != "auto" or len(possible) == 1:
+        return possible, ""
+    progress.step("measuring precisions", 0, 1)
+    seconds = remembered(memory, AutoConfig.from_pretrained(source), possible)
+    return by_speed(seconds), ", ".join(f"{each} {1000 * took:.0f} ms" for each, took in seconds.items())
+
+
+def remembered(memory: Path, config: Any, precisions: Sequence[Precision]) -> dict[Precision, float]:
+    """What ``measure`` gives, kept in the file ``memory``, so that models of one shape have the same precision."""
+    shape = [config.hidden_size, config.intermediate_size, config.num_attention_heads, config.model_type]
+    name = json.dumps([shape, list(precisions), sorted(_processor()), openvino.__version__])
+    try:
+        known: dict[str, dict[Precision, float]] = json.loads(memory.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        known = {}
+    if name not in known:
+        known[name] = measure(config, precisions)
+        memory.write_text(json.dumps(known), encoding="utf-8")
+    return known[name]
+
+
+def _processor() -> set[str]:
+    """The names of the processor's models."""
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    return {line for line in lines if line.startswith(("model name", "CPU part"))}
+
+
+def measure(config: Any, precisions: Sequence[Precision]) -> dict[Precision, float]:
+    """Seconds of a run in each of the precisions, for an encoder with the Hugging Face ``config``."""
+    encoder, texts = _encoder(config), _texts(config)
+    weights = replace(trained(encoder, text_int8.calibrate(encoder, texts)), rounding=text_int8.nearest)
+    with tempfile.TemporaryDirectory() as folder:
+        runs = {}
+        for precision in precisions:
+            target = Path(folder, precision)
+            target.mkdir()
+            write(embedder(weights, precision, "mean"), precision, target)
+            runs[precision] = session(target, _THREADS)
+        seconds = dict.fromkeys(precisions, float("inf"))
+        for _ in range(_ROUNDS):
+            for precision, run in runs.items():
+                started = time.process_time()
+                run(list(texts))
+                seconds[precision] = min(seconds[precision], time.process_time() - started)
+    return seconds
+
+
+def _encoder(config: Any) -> Any:
+    small = copy.deepcopy(config)
+    small.num_hidden_layers, small.vocab_size = _LAYERS, _WORDS
+    with torch.random.fork_rng():
+        torch.manual_seed(0)
+        return AutoModel.from_config(small).float().eval()
+
+
+def _texts(config: Any) -> Ids:
+    rng = np.random.default_rng(0)
+    return [rng.integers(config.pad_token_id + 1, _WORDS, length).astype(np.int32) for length in _LENGTHS]
+
+
+# The checkpoint in ``transformers``
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """The ``original`` of a text model, and what makes vectors or scores of its hidden states.
+
+    ``score`` is for an encoder that scores pairs without a head. The ids of texts are for ``calibration``, for
+    comparisons at every length, and ``held_out`` of the calibration.
+    """
+
+    name: str
+    original: Any
+    pooling: Pooling
+    score: PairScore | None
+    calibration: Ids
+    of_every_length: Ids
+    held_out: Ids
+
+    @property
+    def width(self) -> int:
+        """The width that the catalogue promises of its vectors; 0 for a reranker."""
+        return PROMISES[self.name].width
+
+    def graph(self, model: Trained, precision: Precision) -> onnx.ModelProto:
+        if self.width:
+            return embedder(model, precision, self.pooling, self.width)
+        return cosine_reranker(model, precision, self.pooling, self.score) if self.score else reranker(model, precision)
+
+    def answer(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        """The original's answer to the token ids of a text: a vector or a score."""
+        if self.width:
+            vector = self._vector(ids)
+            return np.pad(vector, (0, self.width - len(vector)))
+        if self.score is None:
+            with torch.inference_mode():
+                logits = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).logits
+            return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
+        end = ids.tolist().index(self.score.separator) + 1
+        second = np.append(np.int32(self.score.start), ids[end + 1 :])
+        return np.array(self.score.of(float(self._vector(ids[:end]) @ self._vector(second))), np.float32)
+
+    def _vector(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        with torch.inference_mode():
+            hidden = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).last_hidden_state[0]
+        pooled = hidden[0] if self.pooling == "cls" else hidden.mean(0)
+        vector: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=0).numpy()
+        return vector
+
+
+def load(name: str, source: Path) -> TextModel:
+    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need."""
+    check_promise(name, source)
+    embeds = PROMISES[name].operation == EMBEDDINGS
+    has_head = not embeds and "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
+    tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
+
+    def tokenised(lines: list[str], *, pairs: bool) -> Ids:
+        texts = _pairs(lines) if pairs else [(line,) for line in lines]
+        return [np.array(tokenizer(*text, truncation=True, max_length=positions).input_ids, np.int32) for text in texts]
+
+    return TextModel(
+        name,
+        (AutoModelForSequenceClassification if has_head else AutoModel).from_pretrained(source).float().eval(),
+        "cls" if has_head else pooling_of(source),
+        None if embeds or has_head else _pair_score(source, tokenizer),
+        # An encoder without a head gets the texts of a pair one by one.
+        tokenised(text_int8.texts(), pairs=has_head),
+        text_checks.of_every_length(tokenizer, positions, pair=not embeds),
+        tokenised(text_int8.held_out(), pairs=not embeds),
+    )
+
+
+def _pairs(lines: list[str]) -> list[tuple[str, ...]]:
+    """Each line with the next, which are unrelated, and the halves of each, which are related."""
+    return [*zip(lines, lines[1:], strict=False), *((line[: len(line) // 2], line[len(line) // 2 :]) for line in lines)]
+
+
+def pooling_of(source: Path) -> Pooling:
+    """How a checkpoint pools, from the file of sentence-transformers; without one as M3, by the first token."""
+    path = source / "1_Pooling" / "config.json"
+    if not path.is_file():
+        return "cls"
+    settings = json.loads(path.read_text(encoding="utf-8"))
+    chosen = {name for name, on in settings.items() if name.startswith("pooling_mode_") and on}
+    if chosen == {"pooling_mode_mean_tokens"}:
+        return "mean"
+    if chosen == {"pooling_mode_cls_token"}:
+        return "cls"
+    raise SourceError(f"{path} asks for a pooling that is neither the first token nor the mean: {sorted(chosen)}")
+
+
+def _pair_score(source: Path, tokenizer: Any) -> PairScore:
+    """How the ``quartet.json`` of a checkpoint makes a score of a cosine."""
+    settings = read_json(source / "quartet.json")
+    if "cosine_score" not in settings:
+        raise SourceError(f"{source} has no classification head, and its quartet.json no cosine_score")
+    return PairScore(**settings["cosine_score"], start=tokenizer.cls_token_id, separator=tokenizer.sep_token_id)
+
+
+# The export
+
+
+def export(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
+    """Write the graph, tokenizer and settings of a model into ``target``, and compare it with its original."""
+    int8 = precision == "int8"
+    inputs = text_int8.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
+    weights = trained(model.original, inputs, progress)
+    # A name for the graph would keep its weights in memory.
+    write(model.graph(weights, precision), precision, target, max_tokens=PROMISES[model.name].max_tokens)
+    inputs.clear()
+    shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
+    texts = model.of_every_length if precision == "fp32" else model.held_out
+    wanted = np.stack([model.answer(ids) for ids in progress.over(texts, "computing the original's answers")])
+    if precision == "fp16":
+        found = text_checks.fp16(model.name, target / "model.onnx", texts, wanted, processors())
+        return [*found, not_checked(model.name, "fp16: on CUDA itself")]
+    run = session(target, processors())
+    alone = text_checks.batch_invariant(model.name, run, model.of_every_length)
+    if precision == "fp32":
+        return [alone, text_checks.exact(model.name, run, texts, wanted)]
+    limits = text_checks.INT8 if int8 else text_checks.BF16
+    return [alone, *text_checks.close(model.name, limits, run, texts, wanted)]
+
+
+def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings: Any) -> None:
+    """Write a graph and its ``settings`` into ``target``."""
+    save(graph, target / "model.onnx")
+    for_processors = {} if precision == "fp16" else {"processor_flags": sorted(FAST_INT8)}
+    settings |= {"precision": precision, **for_processors}
+    (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def session(folder: Path, threads: int = 2) -> Run:
+    """The model in ``folder`` as a function from the token ids of texts to one row per text, as Triton runs it."""
+    run: Run = triton_module("m3_embedder", "texts").TextModel(folder, threads).compute
+    return run
