@@ -87,12 +87,16 @@ def added_models(table: Mapping[str, Any]) -> tuple[AddedModel, ...]:
 
 def _added_model(name: str, given: Any) -> AddedModel:
     if not _NAME.fullmatch(name):
-        raise ValueError(f"{name}: a model's name has 1 to 64 letters, digits, dots, - and _, and begins with a letter or digit")
+        raise ValueError(
+            f"{name}: a model's name has 1 to 64 letters, digits, dots, - and _, and begins with a letter or digit"
+        )
     if not isinstance(given, dict):
         raise ValueError(f'{name}: must be a table, such as operation = "embeddings" and checkpoint = "/models/e5"')
     for key, value in given.items():
         if key not in _KEYS or key == "name":
-            raise ValueError(f"{name}: there is no {key!r}; there are {', '.join(each for each in _KEYS if each != 'name')}")
+            raise ValueError(
+                f"{name}: there is no {key!r}; there are {', '.join(each for each in _KEYS if each != 'name')}"
+            )
         if _KEYS[key] is int and (type(value) is not int or value < 1):
             raise ValueError(f"{name}: {key} must be a whole number from 1, not {value!r}")
         if _KEYS[key] is str and key != "price" and not isinstance(value, str):

@@ -1,6 +1,6 @@
 """The models that callers can name: operation, Triton model and price of each."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -88,7 +88,7 @@ class Served:
         voices: str = "all",
         aliases: Aliases | None = None,
         extensions: frozenset[str] = frozenset(),
-        added: Added = Added(),  # noqa: B008
+        added: Added = Added(),
     ) -> "Served":
         """Parse ``all``, or names with commas. ``added`` voices and models come after those of the catalogue.
 

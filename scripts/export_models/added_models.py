@@ -63,7 +63,9 @@ def prepare(repository: Path, added: AddedModel, model: Model) -> None:
 def _config(text: str, like: str, added: AddedModel, model: Model) -> str:
     text = text.replace(f'name: "{like}"', f'name: "{added.triton_model}"', 1)
     if model.width:
-        text = re.sub(r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \}).*', rf"\g<1>{model.width}\2", text)
+        text = re.sub(
+            r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \}).*', rf"\g<1>{model.width}\2", text
+        )
     if added.beam_size:
         text = re.sub(r'(key: "beam_size" value \{ string_value: ")\d+', rf"\g<1>{added.beam_size}", text)
     return text

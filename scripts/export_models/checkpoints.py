@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from frontend.catalogue.models import MODELS
+from frontend.catalogue.models import MODELS, Model
 
 
 class SourceError(Exception):
@@ -66,12 +66,32 @@ _NEEDED = {
     "text": ("config.json", "tokenizer.json"),
     "whisper": ("config.json", "tokenizer.json", "generation_config.json", "preprocessor_config.json"),
 }
-_MODEL_TYPES = {"text": ("bert", "xlm-roberta"), "whisper": ("whisper",)}
+# Encoders whose packed graphs are written here, and those that optimum exports, whose answers do not depend on padding.
+PACKED_TYPES = ("bert", "xlm-roberta")
+PADDED_TYPES = (
+    "albert",
+    "camembert",
+    "data2vec-text",
+    "deberta",
+    "deberta-v2",
+    "distilbert",
+    "electra",
+    "ibert",
+    "megatron-bert",
+    "mobilebert",
+    "modernbert",
+    "mpnet",
+    "rembert",
+    "roberta",
+    "roformer",
+    "squeezebert",
+)
+_MODEL_TYPES = {"text": (*PACKED_TYPES, *PADDED_TYPES), "whisper": ("whisper",)}
 # Files at the top of a checkpoint that exports read. Others, such as pictures, do not change an export.
 _READ = {".json", ".txt", ".model", ".safetensors", ".bin"}
 _POOLING = "1_Pooling/config.json"
-# XLM-RoBERTa does not use its first two positions.
-_FIRST_POSITION = {"xlm-roberta": 2}
+# RoBERTa and its kin do not use their first two positions.
+_FIRST_POSITION = dict.fromkeys(("camembert", "data2vec-text", "mpnet", "roberta", "xlm-roberta"), 2)
 # What the catalogue promises of text models, by their names in Triton.
 PROMISES = {model.triton_model: model for model in MODELS.values() if model.max_tokens}
 
@@ -185,8 +205,8 @@ def check_model(folder: Path, kind: Kind) -> None:
         read_json(folder / name)
     found = read_json(folder / "config.json").get("model_type")
     if found not in _MODEL_TYPES[kind]:
-        wanted = " or ".join(_MODEL_TYPES[kind])
-        raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}, not {wanted}")
+        wanted = ", ".join(_MODEL_TYPES[kind])
+        raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}; there are {wanted}")
     weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
     if not weights:
         raise SourceError(f"{folder} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}")
@@ -227,10 +247,23 @@ def usable_positions(folder: Path) -> int:
     return int(config.get("max_position_embeddings", 0)) - _FIRST_POSITION.get(config.get("model_type", ""), 0)
 
 
-def check_promise(model: str, folder: Path) -> None:
+def is_packed(folder: Path) -> bool:
+    """Whether the graph of a text checkpoint is written here: not where the texts of a pair have types of tokens."""
+    config = read_json(folder / "config.json")
+    has_head = any("SequenceClassification" in name for name in config.get("architectures", ()))
+    return config.get("model_type") in PACKED_TYPES and not (has_head and config.get("type_vocab_size", 2) > 1)
+
+
+def width_of(folder: Path) -> int:
+    """The width of a text checkpoint's hidden states."""
+    config = read_json(folder / "config.json")
+    return int(config.get("hidden_size") or config.get("dim") or config.get("emb_dim") or 0)
+
+
+def check_promise(promise: Model, folder: Path) -> None:
     """Raise ``SourceError`` for a checkpoint with another width or shorter texts than the catalogue promises."""
-    promise, positions, small = PROMISES[model], usable_positions(folder), stands_in(folder)
-    width = int(read_json(folder / "config.json").get("hidden_size", 0))
+    model, positions, small = promise.triton_model, usable_positions(folder), stands_in(folder)
+    width = width_of(folder)
     if promise.width and not (width == promise.width or (small and width < promise.width)):
         raise SourceError(f"{folder} gives vectors of {width} numbers, and {model} promises {promise.width}")
     if positions < promise.max_tokens and not small:

@@ -89,7 +89,7 @@ class FolderSource:
             return
         check_model(folder, checkpoint.kind)
         if model in PROMISES:
-            check_promise(model, folder)
+            check_promise(PROMISES[model], folder)
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         return []

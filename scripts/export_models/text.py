@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import onnx
@@ -20,9 +20,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from frontend.catalogue.models import EMBEDDINGS
-from scripts.export_models import text_checks, text_int8
-from scripts.export_models.checkpoints import PROMISES, SourceError, check_promise, read_json, usable_positions
+from frontend.catalogue.models import EMBEDDINGS, Model
+from scripts.export_models import text_checks, text_int8, text_optimum
+from scripts.export_models.checkpoints import SourceError, check_promise, is_packed, read_json, usable_positions
 from scripts.export_models.onnx_graph import save
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8, Precision, by_speed, text_precisions
@@ -56,6 +56,9 @@ _THREADS = 1
 def precisions(wanted: str, source: Path, memory: Path, progress: Progress = SILENT) -> tuple[list[Precision], str]:
     """The precisions to try, in order, and what was measured for ``auto``, which the file ``memory`` keeps."""
     possible = text_precisions(wanted)
+    if not is_packed(source):
+        # optimum's graph is in floating point; Triton computes it in bfloat16 too.
+        return [each for each in possible if each in ("bf16", "fp32")] or ["fp32"], ""
     if wanted != "auto" or len(possible) == 1:
         return possible, ""
     progress.step("measuring precisions", 0, 1)
@@ -123,27 +126,39 @@ def _texts(config: Any) -> Ids:
 class TextModel:
     """The ``original`` of a text model, and what makes vectors or scores of its hidden states.
 
-    ``score`` is for an encoder that scores pairs without a head. The ids of texts are for ``calibration``, for
+    ``score`` is for an encoder that scores pairs without a head. The graph is written here if it ``is_packed``, else by
+    optimum. ``separator`` is the token that ends a text of a pair. The ids of texts are for ``calibration``, for
     comparisons at every length, and ``held_out`` of the calibration.
     """
 
-    name: str
+    promise: Model
     original: Any
     pooling: Pooling
     score: PairScore | None
+    is_packed: bool
+    separator: int
     calibration: Ids
     of_every_length: Ids
     held_out: Ids
 
     @property
+    def name(self) -> str:
+        return self.promise.triton_model
+
+    @property
     def width(self) -> int:
-        """The width that the catalogue promises of its vectors; 0 for a reranker."""
-        return PROMISES[self.name].width
+        """The width that is promised of its vectors; 0 for a reranker."""
+        return self.promise.width
 
     def graph(self, model: Trained, precision: Precision) -> onnx.ModelProto:
         if self.width:
             return embedder(model, precision, self.pooling, self.width)
         return cosine_reranker(model, precision, self.pooling, self.score) if self.score else reranker(model, precision)
+
+    def padded_graph(self) -> onnx.ModelProto:
+        if self.width:
+            return text_optimum.embedder(self.original, self.pooling)
+        return text_optimum.scorer(self.original, self.separator)
 
     def answer(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
         """The original's answer to the token ids of a text: a vector or a score."""
@@ -152,7 +167,7 @@ class TextModel:
             return np.pad(vector, (0, self.width - len(vector)))
         if self.score is None:
             with torch.inference_mode():
-                logits = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).logits
+                logits = self.original(**self._inputs(ids)).logits
             return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
         end = ids.tolist().index(self.score.separator) + 1
         second = np.append(np.int32(self.score.start), ids[end + 1 :])
@@ -165,23 +180,37 @@ class TextModel:
         vector: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=0).numpy()
         return vector
 
+    def _inputs(self, ids: NDArray[np.int32]) -> dict[str, Any]:
+        """The original's inputs for a pair: where it has types of tokens, the second text has another."""
+        tokens = torch.from_numpy(ids.astype(np.int64))[None]
+        if getattr(self.original.config, "type_vocab_size", 0) < 2:
+            return {"input_ids": tokens}
+        earlier = (tokens == self.separator).cumsum(1) - (tokens == self.separator).long()
+        return {"input_ids": tokens, "token_type_ids": (earlier > 0).long()}
 
-def load(name: str, source: Path) -> TextModel:
-    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need."""
-    check_promise(name, source)
-    embeds = PROMISES[name].operation == EMBEDDINGS
+
+def load(promise: Model, source: Path, pooling: str = "") -> TextModel:
+    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need.
+
+    Vectors are pooled by ``pooling``, or as the checkpoint says. Raises ``SourceError`` if it does not keep what the
+    model ``promise`` says.
+    """
+    check_promise(promise, source)
+    embeds = promise.operation == EMBEDDINGS
     has_head = not embeds and "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
-    tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
+    tokenizer, positions = AutoTokenizer.from_pretrained(source), min(usable_positions(source), promise.max_tokens)
 
     def tokenised(lines: list[str], *, pairs: bool) -> Ids:
         texts = _pairs(lines) if pairs else [(line,) for line in lines]
         return [np.array(tokenizer(*text, truncation=True, max_length=positions).input_ids, np.int32) for text in texts]
 
     return TextModel(
-        name,
+        promise,
         (AutoModelForSequenceClassification if has_head else AutoModel).from_pretrained(source).float().eval(),
-        "cls" if has_head else pooling_of(source),
+        cast("Pooling", pooling) if pooling else "cls" if has_head else pooling_of(source),
         None if embeds or has_head else _pair_score(source, tokenizer),
+        is_packed(source),
+        tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id,
         # An encoder without a head gets the texts of a pair one by one.
         tokenised(text_int8.texts(), pairs=has_head),
         text_checks.of_every_length(tokenizer, positions, pair=not embeds),
@@ -222,11 +251,19 @@ def _pair_score(source: Path, tokenizer: Any) -> PairScore:
 def export(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
     """Write the graph, tokenizer and settings of a model into ``target``, and compare it with its original."""
     int8 = precision == "int8"
+    if not model.is_packed:
+        write(model.padded_graph(), precision, target, max_tokens=model.promise.max_tokens)
+        return _checked(model, source, target, precision, progress)
     inputs = text_int8.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
     weights = trained(model.original, inputs, progress)
     # A name for the graph would keep its weights in memory.
-    write(model.graph(weights, precision), precision, target, max_tokens=PROMISES[model.name].max_tokens)
+    write(model.graph(weights, precision), precision, target, max_tokens=model.promise.max_tokens)
     inputs.clear()
+    return _checked(model, source, target, precision, progress)
+
+
+def _checked(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
+    """The checks of what was written, beside which the tokenizer comes."""
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
     texts = model.of_every_length if precision == "fp32" else model.held_out
     wanted = np.stack([model.answer(ids) for ids in progress.over(texts, "computing the original's answers")])
@@ -237,7 +274,7 @@ def export(model: TextModel, source: Path, target: Path, precision: Precision, p
     alone = text_checks.batch_invariant(model.name, run, model.of_every_length)
     if precision == "fp32":
         return [alone, text_checks.exact(model.name, run, texts, wanted)]
-    limits = text_checks.INT8 if int8 else text_checks.BF16
+    limits = text_checks.INT8 if precision == "int8" else text_checks.BF16
     return [alone, *text_checks.close(model.name, limits, run, texts, wanted)]
 
 

@@ -8,6 +8,7 @@ It sends each step through the pipe and ends with the model's stamp. What it and
 import argparse
 import json
 import logging
+import os
 import sys
 import time
 import traceback
@@ -19,7 +20,7 @@ from pathlib import Path
 
 from frontend.catalogue.voices import KOKORO
 from scripts.export_models import plan, sources, stamp
-from scripts.export_models.checkpoints import SourceError, voice_files
+from scripts.export_models.checkpoints import PROMISES, SourceError, voice_files
 from scripts.export_models.options import parse
 from scripts.export_models.parity import table
 from scripts.export_models.progress import Progress
@@ -68,7 +69,7 @@ def _ways(options: argparse.Namespace, model: str, progress: Progress, folder: P
     from scripts.export_models import text
 
     tried, why = text.precisions(options.precision, folder, options.work / "speeds.json", progress)
-    loaded = text.load(model, folder)
+    loaded = text.load(PROMISES[model], folder)
     return [Way(each, partial(text.export, loaded, folder, target / "1", each, progress), why) for each in tried]
 
 
@@ -78,6 +79,8 @@ def main(arguments: list[str]) -> None:
     # Warnings of libraries are not about the export, which has checks of its own.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)
+    # TorchScript makes an If of some functions of DeBERTa, which OpenVINO does not run. torch reads this at its import.
+    os.environ["PYTORCH_JIT"] = "0"
     try:
         exported = _export(options, model, _Reports(Connection(int(pipe), readable=False), model))
     except Exception as error:

@@ -172,7 +172,9 @@ class Fit:
 
 def _is_ours(model: str) -> bool:
     """Whether exports make this model; others come from the operator as they are."""
-    return model in {KOKORO, *(each.triton_model for each in MODELS.values())} or model.startswith((TRITON_PREFIX, ADDED_PREFIX))
+    return model in {KOKORO, *(each.triton_model for each in MODELS.values())} or model.startswith(
+        (TRITON_PREFIX, ADDED_PREFIX)
+    )
 
 
 def _within(least: int, wanted: int, *most: int) -> int:

@@ -1,6 +1,10 @@
+import os
 from typing import Any
 
 import pytest
+
+# As in the worker, before anything imports torch.
+os.environ["PYTORCH_JIT"] = "0"
 
 
 @pytest.fixture(scope="package")

@@ -7,6 +7,7 @@ import pytest
 
 from scripts.export_models import checkpoints
 from scripts.export_models.checkpoints import (
+    PROMISES,
     Kind,
     SourceError,
     check_model,
@@ -122,36 +123,36 @@ def _folder(folder: Path, *, stands_in: bool = False, **changed: int) -> Path:
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 def test_m3_passes(tmp_path: Path, model: str) -> None:
-    check_promise(model, _folder(tmp_path))
+    check_promise(PROMISES[model], _folder(tmp_path))
 
 
 @pytest.mark.parametrize("width", [384, 768, 2048])
 def test_an_embedder_of_another_width_is_refused(tmp_path: Path, width: int) -> None:
     with pytest.raises(SourceError) as caught:
-        check_promise("m3_embedder", _folder(tmp_path, hidden_size=width))
+        check_promise(PROMISES["m3_embedder"], _folder(tmp_path, hidden_size=width))
     assert str(caught.value) == f"{tmp_path} gives vectors of {width} numbers, and m3_embedder promises 1024"
 
 
 def test_a_stand_in_that_is_wider_than_promised_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="gives vectors of 2048 numbers"):
-        check_promise("m3_embedder", _folder(tmp_path, stands_in=True, hidden_size=2048))
+        check_promise(PROMISES["m3_embedder"], _folder(tmp_path, stands_in=True, hidden_size=2048))
 
 
 def test_a_reranker_may_have_any_width(tmp_path: Path) -> None:
-    check_promise("m3_reranker", _folder(tmp_path, hidden_size=768))
+    check_promise(PROMISES["m3_reranker"], _folder(tmp_path, hidden_size=768))
 
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 @pytest.mark.parametrize("positions", [514, 8193])
 def test_a_model_of_fewer_positions_is_refused(tmp_path: Path, model: str, positions: int) -> None:
     with pytest.raises(SourceError) as caught:
-        check_promise(model, _folder(tmp_path, max_position_embeddings=positions))
+        check_promise(PROMISES[model], _folder(tmp_path, max_position_embeddings=positions))
     assert str(caught.value) == f"{tmp_path} has {positions - 2} positions, and {model} takes texts of 8192 tokens"
 
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 def test_a_stand_in_may_be_narrower_and_shorter(tmp_path: Path, model: str) -> None:
-    check_promise(model, _folder(tmp_path, stands_in=True, hidden_size=384, max_position_embeddings=512))
+    check_promise(PROMISES[model], _folder(tmp_path, stands_in=True, hidden_size=384, max_position_embeddings=512))
 
 
 def test_berts_positions_begin_with_the_first(tmp_path: Path) -> None:

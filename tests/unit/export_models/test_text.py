@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
 from scripts.export_models import text, text_checks
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.checkpoints import PROMISES, SourceError
 from scripts.export_models.parity import Check
 from scripts.export_models.precisions import Precision, text_precisions
 from scripts.export_models.progress import SILENT, Progress
@@ -162,7 +162,7 @@ def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _loaded(name: str, folder: Path, precision: Precision) -> list[Check]:
     """The checks of the checkpoint in ``folder``."""
-    model = text.load(name, folder / "checkpoint")
+    model = text.load(PROMISES[name], folder / "checkpoint")
     return text.export(model, folder / "checkpoint", folder / "out", precision, SILENT)
 
 
@@ -178,7 +178,7 @@ def test_an_encoder_that_says_nothing_of_scores_is_no_reranker(tmp_path: Path) -
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     (tmp_path / "checkpoint" / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
     with pytest.raises(SourceError, match=r"has no classification head, and its quartet\.json no cosine_score"):
-        text.load("m3_reranker", tmp_path / "checkpoint")
+        text.load(PROMISES["m3_reranker"], tmp_path / "checkpoint")
 
 
 def test_a_wrong_fp16_graph_fails(source: Path) -> None:

@@ -8,13 +8,13 @@ whole has the tensors of a packed graph, and Triton runs both alike.
 import warnings
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Literal
+from typing import Any
 
 import onnx
 from onnx import compose, parser
 from optimum.exporters.onnx import onnx_export_from_model
 
-Pooling = Literal["cls", "mean"]
+from scripts.export_models.text_graph import Pooling
 
 _OPSET = 18
 # What ONNX Runtime and OpenVINO read.
