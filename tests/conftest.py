@@ -19,8 +19,8 @@ from tokenizers import Tokenizer
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
-from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.added_models import added_in
+from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.database import with_database
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX

@@ -72,7 +72,7 @@ class AddedModel:
         )
 
 
-_KEYS = {item.name: item.type for item in fields(AddedModel)}
+_KEYS = {item.name: item.type for item in fields(AddedModel) if item.name != "name"}
 
 
 def added_models(table: Mapping[str, Any]) -> tuple[AddedModel, ...]:
@@ -93,7 +93,7 @@ def _added_model(name: str, given: Any) -> AddedModel:
     if not isinstance(given, dict):
         raise ValueError(f'{name}: must be a table, such as operation = "embeddings" and checkpoint = "/models/e5"')
     for key, value in given.items():
-        if key not in _KEYS or key == "name":
+        if key not in _KEYS:
             raise ValueError(
                 f"{name}: there is no {key!r}; there are {', '.join(each for each in _KEYS if each != 'name')}"
             )
@@ -119,8 +119,8 @@ def _check(name: str, added: AddedModel, given: Mapping[str, Any]) -> None:
             raise ValueError(f"{name}: {key} is for {' and '.join(operations)}")
     if not added.is_of_hub and not added.checkpoint.startswith(("/", "./", "../")):
         raise ValueError(
-            f"{name}: checkpoint must be a path that begins with / or ., or owner/name@ with the 40 digits of a commit, "
-            f"not {added.checkpoint!r}"
+            f"{name}: checkpoint must be a path that begins with / or ., or owner/name@commit with the 40 digits of a "
+            f"commit, not {added.checkpoint!r}"
         )
     try:
         to_micro(added.price)

@@ -95,16 +95,20 @@ _NO_TOKEN = -1
 
 
 def embedder(model: Any, pooling: Pooling) -> onnx.ModelProto:
-    """The graph of an encoder of ``transformers``: ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts] to
-    ``embedding`` FP32 [texts, width], each of length 1."""
+    """The graph of an encoder of ``transformers``.
+
+    ``input_ids`` INT32 [tokens] and ``lengths`` INT32 [texts] give ``embedding`` FP32 [texts, width], each of length 1.
+    """
     last = parser.parse_model(_POOL.replace("POOLED", _MEAN if pooling == "mean" else _FIRST))
     handed = [("encoder/last_hidden_state", "hidden"), ("mask", "read")]
     return compose.merge_models(_encoder(model, "feature-extraction", _NO_TOKEN), last, handed)
 
 
 def scorer(model: Any, separator: int) -> onnx.ModelProto:
-    """The same of a classifier with one label, to ``score`` FP32 [texts], 0 to 1. ``separator`` ends the first text of a
-    pair."""
+    """The same of a classifier with one label, to ``score`` FP32 [texts], 0 to 1.
+
+    The token ``separator`` ends the first text of a pair.
+    """
     graph = _encoder(model, "text-classification", separator)
     handed = [("encoder/logits", "logits")]
     return compose.merge_models(graph, parser.parse_model(_SCORE), handed, outputs=["score"])

@@ -182,7 +182,7 @@ def _within(least: int, wanted: int, *most: int) -> int:
 
 
 def of_this_machine(environ: Mapping[str, str], added: Added = Added()) -> Fit:  # noqa: B008
-    """Fit to what this process may use, with what is ``added``. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
+    """Fit to what this process may use, with what is ``added``. ``FIT`` overrides numbers, as in ``threads=4``.
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
     """

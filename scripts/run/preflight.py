@@ -23,7 +23,8 @@ from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker
 from frontend.catalogue.models import Added
 from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
-from scripts.export_models.added import AddedVoices, added_models, speakers
+from scripts.export_models.added import AddedVoices, speakers
+from scripts.export_models.added_models import added_of
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.plan import MODELS, models_of
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
@@ -72,8 +73,8 @@ class Choice:
 
     @property
     def own(self) -> Added:
-        """What the catalogue does not describe; raises ``SourceError`` for a model of the settings file that cannot be."""
-        models = tuple(added.model() for added in added_models(os.environ))
+        """What the catalogue does not describe; raises ``SourceError`` for what cannot be."""
+        models = tuple(added.model() for added in added_of(os.environ))
         return Added((*(speaker.voice for speaker in self.speakers), *self.added.voices.values()), models)
 
     @property

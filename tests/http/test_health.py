@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.catalogue.models import Served
 from frontend.catalogue.added_models import added_in
+from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT, Client, running

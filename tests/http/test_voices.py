@@ -10,8 +10,8 @@ import pytest
 import pytest_asyncio
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from frontend.catalogue.models import Served
 from frontend.catalogue.added_models import added_in
+from frontend.catalogue.models import Served
 from frontend.catalogue.voices import UNKNOWN, VOICES
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document

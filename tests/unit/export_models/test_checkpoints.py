@@ -65,7 +65,7 @@ def test_a_bad_file_is_named(tmp_path: Path, kind: Kind, name: str, content: byt
 
 def test_a_model_of_another_type_is_named(tmp_path: Path) -> None:
     (_model(tmp_path, "text") / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
-    with pytest.raises(SourceError, match="a model of type 'gpt2', not bert or xlm-roberta"):
+    with pytest.raises(SourceError, match="a model of type 'gpt2'; there are bert, xlm-roberta, albert"):
         check_model(tmp_path, "text")
 
 
