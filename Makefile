@@ -16,14 +16,14 @@ STATE ?= build
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
-VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE CAPACITY PEERS MUTANTS APT VENV
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS APT VENV
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL SSL_CERT_% REQUESTS_CA_BUNDLE XDG_% LANG LC_%
 ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune capacity mutants lock documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune mutants lock documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -128,14 +128,14 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
 TRITON_TESTS := tests/triton
-TORCH_TESTS := $(addprefix tests/unit/,export_models whisper compare m3 kokoro) tests/triton/test_lookalikes.py
+TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
 PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
 
 test-triton:
-	$(call PRINT_AT_THE_END,$(TRITON_TESTS) $(call WITHOUT,$(TORCH_TESTS)))
+	$(call PRINT_AT_THE_END,$(TRITON_TESTS))
 
 test-torch:
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
@@ -168,8 +168,6 @@ tune: $(if $(ELSEWHERE),check-python,check-export) ## sweep a model's settings f
 	@$(if $(ELSEWHERE),,$(EXPORT))
 	@$(BIN)/python -m scripts.benchmark.product.tune $(TUNE)
 
-capacity: $(VENV)/installed ## how many machines a number of users needs; CAPACITY="plan --users 1e6"
-	@$(BIN)/python -m scripts.capacity $(or $(CAPACITY),plan)
 
 bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/installed-peers-engines demo ## compare with infinity, faster-whisper, OpenVINO and others; PEERS="--cases speech"
 	@$(BIN)/python -m lab.peers $(PEERS)
@@ -177,7 +175,7 @@ bench-peers: $(VENV)/installed-peers-text $(VENV)/installed-peers-audio $(VENV)/
 test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leaves out
 	@$(PYTEST) -q lab/tests
 
-mutants: $(VENV)/installed-tests demo ## insert faults of one line and see which tests notice them; MUTANTS="--only frontend/usage"
+mutants: $(VENV)/installed-lab demo ## change the core in one place at a time and see which changes tests notice; MUTANTS="--only frontend/dispatch --sample 40"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml

@@ -71,11 +71,17 @@ def _symbols(library: Path, which: str) -> set[str]:
     return set(subprocess.run(command, check=True, capture_output=True, text=True).stdout.split())
 
 
+# A checkout has them, and an image does not.
+_TESTS = "client.tests"
+
+
 def import_all() -> None:
     """Import every module of the frontend and client, except those that need a package of an extra."""
     extras = _extras()
     for package in ("frontend", "client"):
         for module in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            if module.name.startswith(_TESTS):
+                continue
             try:
                 importlib.import_module(module.name)
             except ModuleNotFoundError as error:

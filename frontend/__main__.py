@@ -7,7 +7,6 @@ quartet wallets top-up acme 25.50
 quartet usage --by day,operation
 quartet audit --since 2026-11-20
 quartet bulk embed texts.jsonl --output vectors.jsonl
-quartet compare --texts texts.txt
 quartet verify --facts demo
 quartet tokens issue --subject phone-1 --seconds 3600
 
@@ -19,7 +18,6 @@ import importlib
 import os
 import sys
 
-from frontend.commands import checkout
 from frontend.commands.serve import serve
 from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import SettingsError
@@ -45,7 +43,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    for module in (check, *rings.commands(), checkout):
+    for module in (check, *rings.commands()):
         module.add_parsers(commands)
     for name, text in CLIENTS.items():
         commands.add_parser(name, help=text)
@@ -80,8 +78,6 @@ def main() -> int:
     try:
         if sys.argv[1:] and sys.argv[1] in CLIENTS:
             return int(importlib.import_module("client.__main__").main())
-        if sys.argv[1:] and sys.argv[1] in checkout.COMMANDS:
-            return checkout.start(sys.argv[1], sys.argv[2:])
         # The parent of several workers stays in memory, so it imports nothing of the other commands.
         return serve(Settings.from_env(os.environ)) if sys.argv[1:] == ["serve"] else _run()
     except SettingsError as error:

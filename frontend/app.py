@@ -13,9 +13,10 @@ from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
 from frontend.discovery.discovery import Connect
+from frontend.http.arrival import defer_continue
 from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.auth import auth_middleware
-from frontend.middleware.billing import billing_middleware, refuse_uncharged
+from frontend.middleware.billing import billing_middleware
 from frontend.middleware.context import context_middleware
 from frontend.middleware.cors import cors_middleware
 from frontend.middleware.errors import errors_middleware
@@ -75,6 +76,13 @@ def create_app(settings: Settings, connect: Connect | None = None) -> web.Applic
             MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
     app[metrics.METRICS], app[transcription.OTHER_FORMS], app[speech.STREAMS] = metrics.MetricsPage(), {}, {}
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
-    app.on_response_prepare.extend([add_headers, refuse_uncharged])
-    app.add_routes([*_routes(settings), *(route for ring in rings for route in ring.routes(settings))])
+    app.on_response_prepare.append(add_headers)
+    every = [*_routes(settings), *(route for ring in rings for route in ring.routes(settings))]
+    # The key is checked before a body is asked for.
+    app.add_routes(
+        [
+            web.route(each.method, each.path, each.handler, expect_handler=defer_continue, **each.kwargs)
+            for each in every
+        ]
+    )
     return app

@@ -9,6 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
+from frontend.billing.bill import BILLING as BILLING
+from frontend.billing.charges import Charges
+from frontend.billing.outcomes import Outcomes
 from frontend.catalogue.endpoints import Paths
 from frontend.catalogue.exports import Export
 from frontend.concurrency.turnstile import Turnstile
@@ -25,9 +28,6 @@ from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.rings import Ring
-from frontend.usage.bill import Billing
-from frontend.usage.outcomes import Outcomes
-from frontend.usage.recorder import Recorder
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
@@ -43,7 +43,7 @@ USAGE_DATABASE = web.AppKey("usage_database", AsyncEngine)
 LISTED_MODELS: web.AppKey[list[Callable[[], Awaitable[Mapping[str, Any]]]]] = web.AppKey("listed_models")
 RINGS: web.AppKey[Sequence[Ring]] = web.AppKey("rings")
 PATHS = web.AppKey("paths", Paths)
-RECORDER = web.AppKey("recorder", Recorder)
+CHARGES = web.AppKey("charges", Charges)
 OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNBILLED_WORK = web.AppKey("unbilled_work", UnbilledWorkThrottle)
 MEMORY_BUDGET = web.AppKey("memory_budget", MemoryBudget)
@@ -52,7 +52,6 @@ AUDIO = web.AppKey("audio", WorkerQueue)
 TEXT = web.AppKey("text", WorkerQueue)
 THREADS = web.AppKey("threads", WorkerQueue)
 TRACER: web.AppKey[Tracer] = web.AppKey("tracer")
-BILLING = web.RequestKey("billing", Billing)
 CALLER = web.RequestKey("caller", Caller)
 TRANSCRIPTION = web.AppKey("transcription", TranscriptionPipeline)
 SPEECH = web.AppKey("speech", SpeechPipeline)

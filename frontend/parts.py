@@ -17,6 +17,9 @@ from frontend.access.limits import Counters, Limiter, SharedCounters
 from frontend.access.stored_keys import StoredKeys
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
+from frontend.billing.charges import Charges
+from frontend.billing.ledger import IdempotencyWindow
+from frontend.billing.outcomes import Outcomes
 from frontend.concurrency.background import Repeating, measure_loop_delay
 from frontend.concurrency.turnstile import Turnstile
 from frontend.database.engine import open_engine
@@ -39,9 +42,6 @@ from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
 from frontend.processes.offload import Offload, Threads, import_once
 from frontend.text.phonemes import load_phonemizer
-from frontend.usage.ledger import IdempotencyWindow
-from frontend.usage.outcomes import Outcomes
-from frontend.usage.recorder import Recorder
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
 # Tasks per audio process.
@@ -135,9 +135,9 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     closing.push_async_callback(engine.dispose)
     app[keys.USAGE_DATABASE] = engine
     repeats = IdempotencyWindow(settings.repeat_seconds, settings.repeat_answers)
-    app[keys.RECORDER] = recorder = Recorder(engine, settings.usage_folder, repeats)
-    closing.push_async_callback(recorder.close)
-    await recorder.start()
+    app[keys.CHARGES] = charges = Charges(engine, settings.usage_folder, repeats)
+    closing.push_async_callback(charges.close)
+    await charges.start()
     app[keys.OUTCOMES] = outcomes = Outcomes(engine)
     closing.push_async_callback(outcomes.close)
     outcomes.start()
@@ -168,6 +168,7 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
     app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
+
     app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)

@@ -40,7 +40,7 @@ class Ring:
     middlewares: tuple[Middleware, ...] = ()
     # Starts the parts that the routes need, after those of the core.
     start: Callable[[web.Application, AsyncExitStack], Awaitable[None]] = _nothing
-    describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment({})
+    describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment(settings.served)
 
 
 def rings_of(settings: Settings) -> tuple[Ring, ...]:

@@ -12,11 +12,11 @@ from frontend.catalogue.extensions import EXTENSIONS
 from frontend.config.fields import Fields
 from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
+from frontend.extensions import metrics as extensions
 from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
 from frontend.pages.docs import guide
 from scripts.benchmark.common.output import head, line
-from scripts.capacity import report
 
 _ROOT = Path(__file__).parents[1]
 # Headings, by the first setting below each.
@@ -69,8 +69,8 @@ def _alert(rule: Mapping[str, Any]) -> Sequence[str]:
 
 def _metrics() -> str:
     """A table of alerts, one for each group of metrics, and one for the labels."""
-    parts = [_alerts()]
-    parts += [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in metrics.GROUPS]
+    parts, groups = [_alerts()], [*metrics.GROUPS, extensions.GROUP]
+    parts += [_section(f"## {group.title}", _METRIC_COLUMNS, map(_metric, group.rows)) for group in groups]
     labels = [(f"`{label}`", values) for label, values in sorted(LABELS.items())]
     return "\n".join([*parts, _section("## Labels", ("label", "values"), labels)])
 
@@ -89,7 +89,6 @@ PARTS: Mapping[str, Callable[[], str]] = {
     "docs/configuration.md": _settings,
     "docs/extensions.md": _extensions,
     "docs/metrics.md": _metrics,
-    "docs/capacity.md": report.four_sizes,
 }
 _PART = re.compile(r"(?<=<!-- from the code -->\n).*?(?=<!-- end -->)", re.DOTALL)
 

@@ -3,12 +3,13 @@
 import sqlite3
 from typing import Any, NoReturn
 
-from sqlalchemy import select
+from sqlalchemy import func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from frontend.database.tables import USAGE_EVENTS
+from frontend.database.tables import AUDIT, RESERVATIONS, USAGE_EVENTS, WALLETS
 from tests.conftest import KEY, Client, bearer
 from tests.fakes import add_key
 
@@ -16,6 +17,29 @@ ORG_KEY = api_key.new_key()
 TEXT = "Hello there."
 # In micro-CHF, at 5 per code point.
 COST = 5 * len(TEXT)
+
+
+class Books:
+    """The wallets in one database."""
+
+    def __init__(self, engine: AsyncEngine) -> None:
+        self._engine = engine
+
+    async def top_up(self, org: str, amount: int) -> None:
+        """Add ``amount`` micro-CHF to a wallet, as the log says to frontends."""
+        noted = {"actor": "test", "origin": "", "action": "wallet.top_up", "target": org, "details": "{}", "at": 0}
+        added = update(WALLETS).where(WALLETS.c.org == org).values(balance=WALLETS.c.balance + amount)
+        async with self._engine.begin() as connection:
+            if not (await connection.execute(added)).rowcount:
+                await connection.execute(insert(WALLETS).values(org=org, balance=amount))
+            await connection.execute(insert(AUDIT).values(**noted))
+
+    async def balance(self, org: str) -> int | None:
+        """What a wallet holds, with what is reserved; None if there is none."""
+        reserved = select(func.coalesce(func.sum(RESERVATIONS.c.amount), 0)).where(RESERVATIONS.c.org == org)
+        async with self._engine.connect() as connection:
+            free: int | None = await connection.scalar(select(WALLETS.c.balance).where(WALLETS.c.org == org))
+            return None if free is None else free + int(await connection.scalar(reserved) or 0)
 
 
 async def other_key(settings: Settings, **values: Any) -> str:

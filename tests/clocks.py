@@ -1,13 +1,16 @@
 """A clock of rate limits that only tests move, in this process and in Redis; and an event loop with virtual time."""
 
 import asyncio
+import hashlib
 import selectors
+from types import SimpleNamespace
+from typing import Any
 
-from frontend.access import counters
-from frontend.access.counters import MemoryCounters
+from frontend.access import storages
 
+_STORAGES: Any = storages
 _REDIS_TIME = "redis.call('TIME')"
-_TAKE = counters._TAKE
+_TAKE = storages._TAKE
 
 
 class LimitsClock:
@@ -15,19 +18,23 @@ class LimitsClock:
 
     def __init__(self) -> None:
         assert _REDIS_TIME in _TAKE
-        self._defaults = MemoryCounters.__init__.__defaults__
-        MemoryCounters.__init__.__defaults__ = (lambda: self.now,)
+        self._time = _STORAGES.time
+        _STORAGES.time = SimpleNamespace(time=lambda: self.now)
         self.move_to(1_000_000_020.001)
 
     def move_to(self, now: float) -> None:
         self.now = now
         seconds, microseconds = divmod(round(now * 1_000_000), 1_000_000)
-        counters._TAKE = _TAKE.replace(_REDIS_TIME, f"{{'{seconds}', '{microseconds}'}}")
+        _use_script(_TAKE.replace(_REDIS_TIME, f"{{'{seconds}', '{microseconds}'}}"))
 
     def close(self) -> None:
         """Use the machine's clock again."""
-        MemoryCounters.__init__.__defaults__ = self._defaults
-        counters._TAKE = _TAKE
+        _STORAGES.time = self._time
+        _use_script(_TAKE)
+
+
+def _use_script(text: str) -> None:
+    storages._TAKE, storages._TAKE_SHA = text, hashlib.sha1(text.encode()).hexdigest()
 
 
 class _Selector(selectors.DefaultSelector):

@@ -8,7 +8,7 @@ from collections.abc import AsyncIterator, Iterator
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
@@ -27,11 +27,13 @@ from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.http.runner import Runner
 from scripts.local_triton.checks import free_port
-from scripts.run.stack import Stack
 from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.redis import RedisServer
+
+if TYPE_CHECKING:
+    from scripts.run.stack import Stack
 
 # Everything that tests call is on this machine.
 exclude_this_machine(os.environ)
@@ -175,8 +177,10 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
 
 
 @pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
     """Triton with the demo models and the frontend, as 'make run' starts them."""
+    from scripts.run.stack import Stack
+
     folder = tmp_path_factory.mktemp("stack")
     # Tests send more requests than the default limits allow.
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)

@@ -17,9 +17,6 @@ from transformers import (
 )
 from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
-from scripts.export_models import checkpoints
-from tests import small_voices
-
 _LETTERS = "abcdefghijklmnopqrstuvwxyzäöüéè0123456789.,?!'"
 _TEXT_PIECES = 50_257
 # A time token every 0.02 s of a window of 30 s.
@@ -135,12 +132,3 @@ def text_model(folder: Path, *, reranker: bool) -> None:
     torch.manual_seed(1)
     model = XLMRobertaForSequenceClassification(config) if reranker else XLMRobertaModel(config)
     model.save_pretrained(folder)
-
-
-def write_all(folder: Path) -> None:
-    """Write every checkpoint that ``--source folder`` reads."""
-    whisper(folder / checkpoints.WHISPER_TURBO.repository, decoder_layers=4)
-    whisper(folder / checkpoints.WHISPER_LARGE.repository, decoder_layers=6)
-    text_model(folder / checkpoints.EMBEDDER.repository, reranker=False)
-    text_model(folder / checkpoints.RERANKER.repository, reranker=True)
-    small_voices.write_six(folder / checkpoints.VOICES.repository)

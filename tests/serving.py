@@ -10,6 +10,7 @@ from aiohttp.typedefs import Handler, Middleware
 from frontend.app_keys import PATHS
 from frontend.catalogue.endpoints import CORE
 from frontend.config.settings import Settings
+from frontend.http.arrival import defer_continue
 from frontend.http.runner import Runner
 from frontend.middleware.errors import errors_middleware
 
@@ -28,7 +29,7 @@ async def serving(
         app[key] = part
     for path in ("/known", "/known/{name}"):
         app.router.add_get(path, handler)
-        app.router.add_post(path, handler)
+        app.router.add_post(path, handler, expect_handler=defer_continue)
     runner = Runner(app, settings or Settings())
     await runner.setup()
     try:

@@ -17,7 +17,7 @@ import orjson
 
 from client.api import CommandError
 from client.bulk.inputs import Item, Source
-from client.bulk.job import EXTRA, LINES, Job
+from client.bulk.job import LINES, Job
 from client.bulk.outputs import AudioFiles
 from client.bulk.pace import Pace
 from client.bulk.progress import Tally
@@ -28,6 +28,7 @@ from client.bulk.work import Worker
 _PROCESSORS = 0.25
 # Actors per node: while one waits for the last requests of its range, another sends.
 _ACTORS = 2
+_EXTRA = "--ray needs more than the frontend: in a checkout, pip install '.[ray]'"
 
 
 class _Failures:
@@ -100,7 +101,7 @@ def _ray() -> Any:
     try:
         import ray.data
     except ModuleNotFoundError:
-        raise CommandError(EXTRA) from None
+        raise CommandError(_EXTRA) from None
     return ray
 
 

@@ -18,7 +18,7 @@ from client.bulk.operations import OPERATIONS, Operation
 from client.bulk.outputs import AudioFiles, Failures, JsonLines, LineFile, Output
 
 LINES, PARQUET = (".jsonl", ".ndjson"), ".parquet"
-EXTRA = "Parquet and --ray need more than the frontend: in a checkout, pip install '.[bulk]'"
+_EXTRA = "Parquet needs more than the frontend: in a checkout, pip install '.[bulk]'"
 
 
 @dataclass(frozen=True)
@@ -92,7 +92,7 @@ def _parquet() -> ModuleType:
     try:
         from client.bulk import parquet
     except ModuleNotFoundError:
-        raise CommandError(EXTRA) from None
+        raise CommandError(_EXTRA) from None
     return parquet
 
 

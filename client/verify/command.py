@@ -1,4 +1,4 @@
-"""quartet verify: compares a running server with known answers."""
+"""quartet verify: compares a running server with known answers, or with another server on your own texts."""
 
 import argparse
 import asyncio
@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from client.api import KEY, URL, CommandError, address, required
-from client.verify import checks
+from client.verify import against, checks
 from client.verify.facts import NAMED, PRECISIONS, Facts, load
 from client.verify.questions import Questions, RefusedError
 from client.verify.record import record
@@ -39,11 +39,16 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("--only", action="append", choices=checks.OPERATIONS, default=[], help="only this operation")
     parser.add_argument("--models", type=Path, help="check the tokenizers of this model repository too")
+    parser.add_argument("--against", metavar="URL", help="compare with this server, on the lines of --texts")
+    parser.add_argument("--against-key", default="", help="a key of that server, if it is another one")
+    parser.add_argument("--texts", type=Path, help="one text per line, or .jsonl with a field text")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write a file of facts with this server's answers")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table; return 0 or 1, as the help says."""
+    if arguments.against:
+        return _compare(arguments)
     facts = load(required(arguments.facts, _FACTS, "--facts"))
     product = Questions(address(arguments.url), required(arguments.key, KEY, "--key"))
     try:
@@ -58,6 +63,27 @@ def run(arguments: argparse.Namespace) -> int:
     good, wrong, missing = (sum(row.ok is state for row in rows) for state in (True, False, None))
     print(f"{good} facts hold, {wrong} do not" + (f", {missing} are about what is not served" if missing else ""))
     return 0 if good and not wrong else _WRONG
+
+
+def _compare(arguments: argparse.Namespace) -> int:
+    """Print what differs from another server; there are no limits, so nothing fails."""
+    texts = against.read(Path(required(str(arguments.texts or ""), "--texts")))
+    key = required(arguments.key, KEY, "--key")
+    servers = (
+        Questions(address(arguments.url), key),
+        Questions(address(arguments.against), arguments.against_key or key),
+    )
+    try:
+        rows = asyncio.run(_differences(*servers, texts))
+    except RefusedError as error:
+        raise CommandError(str(error)) from None
+    print("\n".join([f"{len(texts)} texts, {arguments.url} against {arguments.against}\n", *columns(rows)]))
+    return 0
+
+
+async def _differences(product: Questions, right: Questions, texts: list[str]) -> against.Rows:
+    async with product, right:
+        return await against.compare(product, right, texts)
 
 
 async def _check(product: Questions, facts: Facts, arguments: argparse.Namespace) -> list[Row]:

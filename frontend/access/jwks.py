@@ -41,7 +41,7 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
     if not isinstance(entries, list):
         raise ValueError("the set has no list of keys")
     keys: dict[str, jwt.PyJWK] = {}
-    for place, entry in enumerate(entries):
+    for index, entry in enumerate(entries):
         try:
             key, kid = jwt.PyJWK(entry), entry.get("kid", "")
             if key.algorithm_name not in ALGORITHMS or entry.get("use", "sig") != "sig" or "d" in entry:
@@ -52,7 +52,7 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
         except Exception as error:
             # PyJWT and cryptography raise many types of errors for bad entries. PyJWT's quote the entry.
             reason = "" if isinstance(error, jwt.PyJWTError) else f": {error}"
-            fields = {"place": place, "details": f"{type(error).__name__}{reason}"}
+            fields = {"place": index, "details": f"{type(error).__name__}{reason}"}
             log.warning("an entry of the JWKS is left out", extra={"fields": fields})
     if not keys:
         raise ValueError("no key that can be used")

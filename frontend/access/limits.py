@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from limits.aio.strategies import SlidingWindowCounterRateLimiter
+from limits.storage import storage_from_string
 
 from frontend.access.caller import Caller
-from frontend.access.counters import Limit, MemoryCounters, RedisCounters, Taken
+from frontend.access.counters import Limit, MemoryCounters, Taken
+from frontend.access.storages import RedisMinuteStorage
 from frontend.access.windows import Count
 from frontend.concurrency.background import Repeating
 from frontend.errors import BadGateway, RateLimited
@@ -15,7 +20,7 @@ from frontend.peers.frontends import SharedFrontends
 
 _BEAT_SECONDS = 1.0
 # The counter of the heartbeat, without a real limit.
-_BEAT = Limit(2**31, ("frontends", "beat"))
+_BEAT = Limit(2**31, "frontends:beat")
 
 
 class SharedCounters:
@@ -27,7 +32,10 @@ class SharedCounters:
 
     def __init__(self, frontends: SharedFrontends, *, refuse: bool) -> None:
         self._frontends, self._refuse = frontends, refuse
-        self._shared, self._local = RedisCounters(frontends.redis), MemoryCounters()
+        pool = cast(Any, frontends.redis.connection_pool)
+        storage = storage_from_string("async+redis+minutes://", connection_pool=pool)
+        self._storage, self._limiter = cast(RedisMinuteStorage, storage), SlidingWindowCounterRateLimiter(storage)
+        self._local = MemoryCounters()
         self._outage = Outage(
             "Redis is away: requests are counted in this process", "Redis is back: requests are counted together again"
         )
@@ -44,20 +52,22 @@ class SharedCounters:
     async def take(self, limits: Sequence[Limit]) -> Taken:
         if not self._outage.away:
             try:
-                return await self._shared.take(limits)
+                passed, windows = await self._storage.acquire_together([(each.key, each.amount) for each in limits])
             except REDIS_AWAY as error:
                 self._note(error)
+            else:
+                return passed, [Count.of(each.amount, window) for each, window in zip(limits, windows, strict=True)]
         # Reading the limits works during an outage too.
         if self._refuse and any(limit.amount for limit in limits):
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
         return await self._local.take([self._share(limit) for limit in limits])
 
     def _share(self, limit: Limit) -> Limit:
-        return replace(limit, amount=min(limit.amount, max(1, limit.amount // self._frontends.count)))
+        return Limit(min(limit.amount, max(1, limit.amount // self._frontends.count)), limit.key)
 
     async def _beat(self) -> None:
         try:
-            await self._shared.take([_BEAT])
+            await self._limiter.hit(_BEAT)
         except REDIS_AWAY as error:
             self._note(error)
         else:
@@ -84,7 +94,8 @@ class Limiter:
         passed, counts = await self.counters.take(self._of(caller, name))
         if passed:
             return _headers(min(counts, key=lambda count: count.remaining))
-        reached = max((count for count in counts if not count.open), key=lambda count: count.retry_after)
+        # In memory the counts are read afterwards, when none may be at its limit any more.
+        reached = max(counts, key=lambda count: (not count.open, count.retry_after))
         message = f"rate limit exceeded ({reached.limit}/min)"
         raise RateLimited(message, headers={**_headers(reached), "Retry-After": str(reached.retry_after)})
 
@@ -93,17 +104,22 @@ class Limiter:
         limits = {name: self._of(caller, name)[0] for name in self.limits}
         if caller.org_limit is not None:
             limits["organisation"] = self._of(caller, next(iter(self.limits)))[-1]
-        _, counts = await self.counters.take([replace(limit, amount=0) for limit in limits.values()])
+        _, counts = await self.counters.take([Limit(0, limit.key) for limit in limits.values()])
         read = zip(limits.items(), counts, strict=True)
         return {name: replace(count, limit=limit.amount) for (name, limit), count in read}
 
     def _of(self, caller: Caller, name: str) -> list[Limit]:
         """The limits of a request: the key's own, and the one that its organisation's keys share."""
         amount = caller.limits.get(name) or self.tiers.get(caller.tier, {}).get(name) or self.limits[name]
-        limits = [Limit(amount, (name, caller.id))]
-        if caller.org is not None and caller.org_limit is not None:
-            limits.append(Limit(caller.org_limit, ("org", caller.org)))
-        return limits
+        if caller.org is None or caller.org_limit is None:
+            return [Limit(amount, _counter(caller.id, name, caller.id))]
+        shared = Limit(caller.org_limit, _counter(caller.org, "org", caller.org))
+        return [Limit(amount, _counter(caller.org, name, caller.id)), shared]
+
+
+def _counter(node: str, name: str, owner: str) -> str:
+    """A counter's key. What stands in braces puts the counters of a request on one node of a cluster."""
+    return f"{{{node}}}:{name}:{owner}"
 
 
 def _headers(count: Count) -> dict[str, str]:

@@ -6,8 +6,12 @@ in whole microseconds. It behaves like a bucket of N that fills at N a minute.
 
 from dataclasses import dataclass
 
+from frontend.access.storages import Window
+
 WINDOW_US = 60_000_000
 _MOST_SECONDS = 60
+# More than the error of a time since 1970 in floating-point seconds.
+_MARGIN_US = 2
 
 
 @dataclass(frozen=True)
@@ -18,6 +22,14 @@ class Count:
     previous: int
     current: int
     elapsed_us: int
+
+    @classmethod
+    def of(cls, limit: int, window: Window) -> "Count":
+        """The counter of a limit from its window in the library."""
+        previous, _, current, left_seconds = window
+        # The library counts in floating-point seconds: so that the waits are never too short, it is a little earlier.
+        elapsed_us = 2 * WINDOW_US - round(left_seconds * 1_000_000) - _MARGIN_US
+        return cls(limit, previous, current, min(max(1, elapsed_us), WINDOW_US))
 
     @property
     def used(self) -> int:
@@ -51,6 +63,3 @@ class Count:
             return self.retry_after
         left = WINDOW_US - self.elapsed_us + (WINDOW_US if self.current else 0)
         return -(-left // 1_000_000) if self.used else 0
-
-    def plus_one(self) -> "Count":
-        return Count(self.limit, self.previous, self.current + 1, self.elapsed_us)

@@ -33,8 +33,8 @@ async def fetch_page(
         named = sa.select(*order).where(order[-1] == page.after)
         if (last := (await connection.execute(named)).one_or_none()) is None:
             raise MissingError("after names nothing that is listed", "after")
-        place, own = sa.tuple_(*map(sa.literal, last, (column.type for column in order))), sa.tuple_(*order)
-        query = query.where(own < place if page.newest_first else own > place)
+        named_row, own_row = sa.tuple_(*map(sa.literal, last, (column.type for column in order))), sa.tuple_(*order)
+        query = query.where(own_row < named_row if page.newest_first else own_row > named_row)
     columns = [column.desc() for column in order] if page.newest_first else order
     rows: sa.CursorResult[Any] = await connection.execute(query.order_by(*columns).limit(page.limit))
     return rows

@@ -87,8 +87,8 @@ def loudness(frames: Samples) -> float:
     """The peak that an eighth of a second of frames reaches, of full scale, so that a click is not taken for it."""
     if not len(frames):
         return 0.0
-    place = max(0, len(frames) - _LOUD_FRAMES)
-    return float(np.partition(peaks(frames), place)[place])
+    index = max(0, len(frames) - _LOUD_FRAMES)
+    return float(np.partition(peaks(frames), index)[index])
 
 
 def gain_at(level: float) -> float:

@@ -2,7 +2,7 @@
 
 import io
 from collections.abc import Mapping
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import av
 import numpy as np
@@ -18,17 +18,15 @@ _LIBSNDFILE: Mapping[str, tuple[str, str]] = {
     "mp3": ("MP3", "MPEG_LAYER_III"),
 }
 # Container, codec, samples per second (0 is the voice's) and bits per second (0 is lossless) in FFmpeg's terms.
-_Coding = tuple[str, str, int, int]
-_LIBAV: Mapping[str, _Coding] = {
+Coding = tuple[str, str, int, int]
+LIBAV: Mapping[str, Coding] = {
     "opus": ("ogg", "libopus", 24_000, 32_000),
     "aac": ("adts", "aac", 0, 64_000),
     "flac": ("flac", "flac", 0, 0),
     # As OpenAI's.
     "pcm": ("s16le", "pcm_s16le", 24_000, 0),
 }
-# libsndfile corrects the sizes of a WAV file at its end; FFmpeg begins with 0xFFFFFFFF, for a file that has no end yet.
-_STREAMED_LIBAV: Mapping[str, _Coding] = {**_LIBAV, "wav": ("wav", "pcm_s16le", 0, 0)}
-ENCODERS = frozenset(_LIBSNDFILE) | frozenset(_LIBAV)
+ENCODERS = frozenset(_LIBSNDFILE) | frozenset(LIBAV)
 # Microseconds of a page of Ogg: what may stay behind while the next sentence is spoken.
 _PAGE = "200000"
 # Bit rates of MP3 in kbit/s: lowest and highest, from 16 kHz and from 32 kHz.
@@ -50,7 +48,7 @@ class AudioFile:
 
     def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
         self._buffer = io.BytesIO()
-        self._encoder = _encoder(self._buffer, _LIBAV, audio_format, sample_rate, kbps)
+        self._encoder = encoder(self._buffer, LIBAV, audio_format, sample_rate, kbps)
 
     def add(self, samples: Samples) -> None:
         """Append samples."""
@@ -62,27 +60,8 @@ class AudioFile:
         return self._buffer.getvalue()
 
 
-class AudioStream:
-    """The same file in pieces, which a player plays as they come. Its header has no length."""
-
-    def __init__(self, audio_format: str, sample_rate: int, kbps: int) -> None:
-        self._buffer = _AppendOnly()
-        file = cast(IO[bytes], self._buffer)
-        self._encoder = _encoder(file, _STREAMED_LIBAV, audio_format, sample_rate, kbps)
-
-    def add(self, samples: Samples) -> bytes:
-        """Append samples, and return the new bytes of the file."""
-        self._encoder.add(samples)
-        return self._buffer.take()
-
-    def finish(self) -> bytes:
-        """The last bytes; nothing can be added afterwards."""
-        self._encoder.close()
-        return self._buffer.take()
-
-
-def _encoder(
-    file: IO[bytes], libav: Mapping[str, _Coding], audio_format: str, sample_rate: int, kbps: int
+def encoder(
+    file: IO[bytes], libav: Mapping[str, Coding], audio_format: str, sample_rate: int, kbps: int
 ) -> "_Libav | _Libsndfile":
     if audio_format in libav:
         return _Libav(file, libav[audio_format], sample_rate)
@@ -103,7 +82,7 @@ class _Libsndfile:
 
 
 class _Libav:
-    def __init__(self, file: IO[bytes], coding: _Coding, sample_rate: int) -> None:
+    def __init__(self, file: IO[bytes], coding: Coding, sample_rate: int) -> None:
         container, codec, rate, bits = coding
         options = {"page_duration": _PAGE} if container == "ogg" else {}
         # Without "bitexact", a file names the version of FFmpeg.
@@ -122,34 +101,6 @@ class _Libav:
     def close(self) -> None:
         self._file.mux(self._stream.encode(None))
         self._file.close()
-
-
-class _AppendOnly:
-    """A file whose bytes are taken while it grows. What is written before its end is ignored."""
-
-    def __init__(self) -> None:
-        self._new = bytearray()
-        self._length = self._at = 0
-
-    def take(self) -> bytes:
-        """The bytes since the last time."""
-        new = bytes(self._new)
-        self._new.clear()
-        return new
-
-    def write(self, data: Any) -> int:
-        if self._at == self._length:
-            self._new += data
-            self._length += len(data)
-        self._at += len(data)
-        return len(data)
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = (0, self._at, self._length)[whence] + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
 
 
 def _constant(sample_rate: int, kbps: int) -> dict[str, str | float]:

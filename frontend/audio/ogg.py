@@ -17,47 +17,49 @@ _REVERSED = bytes(int(f"{byte:08b}"[::-1], 2) for byte in range(256))
 
 
 class Timed:
-    """An Ogg file in which the headers of some pages, by their place, are other ones."""
+    """An Ogg file in which the headers of some pages, by their position, are other ones."""
 
     def __init__(self, file: BinaryIO, headers: dict[int, bytes]) -> None:
-        self._file, self._headers, self._places = file, headers, list(headers)
+        self._file, self._headers, self._positions = file, headers, list(headers)
         self.seek, self.tell = file.seek, file.tell
 
     def read(self, size: int = -1) -> bytes:
         start = self._file.tell()
         data = bytearray(self._file.read(size))
         end = start + len(data)
-        for place in self._places[bisect_left(self._places, start - _HEADER) : bisect_left(self._places, end)]:
-            header = self._headers[place]
-            first, last = max(place, start), min(place + _HEADER, end)
+        for position in self._positions[
+            bisect_left(self._positions, start - _HEADER) : bisect_left(self._positions, end)
+        ]:
+            header = self._headers[position]
+            first, last = max(position, start), min(position + _HEADER, end)
             if first < last:
-                data[first - start : last - start] = header[first - place : last - place]
+                data[first - start : last - start] = header[first - position : last - position]
         return bytes(data)
 
 
 def timed(file: BinaryIO) -> Timed | BinaryIO:
     """The file, with times if it is Opus and no page behind the headers has one."""
     headers: dict[int, bytes] = {}
-    place, end = 0, file.seek(0, os.SEEK_END)
+    position, end = 0, file.seek(0, os.SEEK_END)
     pages = 0
-    while place + _HEADER <= end:
+    while position + _HEADER <= end:
         pages += 1
         if pages > _MOST_PAGES:
             headers.clear()
             break
-        file.seek(place)
+        file.seek(position)
         header = file.read(_HEADER)
         if header[:4] != _MAGIC:
             break
         sizes = file.read(header[_SIZES])
         body = file.read(sum(sizes))
         has_time = header[_TIME] not in (_NO_TIME, bytes(8))
-        if has_time or not place and not body.startswith(_OPUS):
+        if has_time or not position and not body.startswith(_OPUS):
             headers.clear()
             break
         if header[_TIME] == _NO_TIME:
-            headers[place] = _with_time(header, sizes + body, _STEP * (len(headers) + 1))
-        place += _HEADER + len(sizes) + len(body)
+            headers[position] = _with_time(header, sizes + body, _STEP * (len(headers) + 1))
+        position += _HEADER + len(sizes) + len(body)
     file.seek(0)
     return Timed(file, headers) if headers else file
 

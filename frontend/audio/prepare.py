@@ -100,13 +100,13 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
 def _kept(samples: NDArray[np.int16], cut: list[Window]) -> list[SpokenWindow]:
     """Move the windows' samples, in order, to the front."""
     windows: list[SpokenWindow] = []
-    place = 0
+    position = 0
     for window in cut:
-        start, pieces = place, []
+        start, pieces = position, []
         for piece in window.pieces:
-            pieces.append(((place - start) / SAMPLE_RATE, piece.start / SAMPLE_RATE))
+            pieces.append(((position - start) / SAMPLE_RATE, piece.start / SAMPLE_RATE))
             length = piece.end - piece.start
-            samples[place : place + length] = samples[piece.start : piece.end]
-            place += length
-        windows.append(SpokenWindow(tuple(pieces), start, place, window.spoken / SAMPLE_RATE))
+            samples[position : position + length] = samples[piece.start : piece.end]
+            position += length
+        windows.append(SpokenWindow(tuple(pieces), start, position, window.spoken / SAMPLE_RATE))
     return windows

@@ -16,7 +16,7 @@ _LEAST_PAUSE_FRAMES = 4
 _PADDING_SECONDS = 0.2
 # Longest pause that a window keeps, in seconds.
 _PAUSE_SECONDS = 0.3
-_SEARCHED_SHARE = 0.4  # of a window, at its end, for the place of a cut
+_SEARCHED_SHARE = 0.4  # of a window, at its end, for a cut
 
 Samples = NDArray[np.int16]
 

@@ -8,7 +8,7 @@ MICRO = 1_000_000
 # Digits and at most one dot: no signs, exponents, underscores or digits of other scripts. Under a billion CHF.
 _AMOUNT = re.compile(r"[0-9]{1,9}(\.[0-9]{1,6})?", re.ASCII)
 # Quantity per priced unit, in milliseconds of audio, code points or tokens.
-SIZES = {"minute": 60_000, "million_characters": 1_000_000, "million_tokens": 1_000_000}
+_SIZES = {"minute": 60_000, "million_characters": 1_000_000, "million_tokens": 1_000_000}
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Price:
 
     def amount(self, quantity: int) -> int:
         """Micro-CHF for ``quantity`` milliseconds, code points or tokens, rounded half up."""
-        size = SIZES[self.unit]
+        size = _SIZES[self.unit]
         return (quantity * self.micro_chf + size // 2) // size
 
 

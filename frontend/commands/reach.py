@@ -12,7 +12,7 @@ from redis.exceptions import RedisError
 from sqlalchemy import text
 
 from frontend.access.jwks import Jwks, is_address
-from frontend.config.pools import Place, PoolSetting
+from frontend.config.pools import PoolSetting, TritonAddress
 from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from frontend.database.engine import DATABASE_FAILURES, open_engine, parse_url, reading
@@ -36,7 +36,7 @@ async def reach(settings: Settings) -> list[tuple[str, bool]]:
     if settings.redis:
         checks.append(("redis", partial(_redis, settings.redis)))
     for pool in settings.tritons:
-        checks += [(f"triton {place}", partial(_tritons, settings, pool, place)) for place in pool.read()]
+        checks += [(f"triton {named}", partial(_tritons, settings, pool, named)) for named in pool.read()]
     if settings.jwt_jwks and is_address(settings.jwt_jwks):
         checks.append((settings.jwt_jwks, partial(_jwks, settings)))
     if settings.chat_upstream:
@@ -80,17 +80,17 @@ async def _redis(url: str) -> str:
     return "reached"
 
 
-async def _tritons(settings: Settings, pool: PoolSetting, place: Place) -> str:
-    """Ask each address of a place."""
-    addresses = await Resolver(settings.dns).addresses(place.host)
+async def _tritons(settings: Settings, pool: PoolSetting, named: TritonAddress) -> str:
+    """Ask each address of a name."""
+    addresses = await Resolver(settings.dns).addresses(named.host)
     if not addresses:
         raise _LackingError("the name has no address")
-    ready = min(await asyncio.gather(*(_triton(settings, pool, place, address) for address in addresses)))
+    ready = min(await asyncio.gather(*(_triton(settings, pool, named, address) for address in addresses)))
     return f"reached; {ready} models are ready" + (f" at {len(addresses)} addresses" if len(addresses) > 1 else "")
 
 
-async def _triton(settings: Settings, pool: PoolSetting, place: Place, address: str) -> int:
-    triton = Triton(str(replace(place, host=address)), pool.tls(place.host), settings.triton_secret)
+async def _triton(settings: Settings, pool: PoolSetting, named: TritonAddress, address: str) -> int:
+    triton = Triton(str(replace(named, host=address)), pool.tls(named.host), settings.triton_secret)
     slots = pool.slots(settings.served.triton_models, 0)
     try:
         lacking = slots.keys() - await triton.ready_models(list(slots))

@@ -27,7 +27,7 @@ class Tls:
 
 
 @dataclass(frozen=True)
-class Place:
+class TritonAddress:
     """A host (a name or an IP address), its port and its zone."""
 
     host: str
@@ -35,7 +35,7 @@ class Place:
     zone: str = ""
 
     @classmethod
-    def of(cls, text: str, zone: str = "") -> "Place":
+    def of(cls, text: str, zone: str = "") -> "TritonAddress":
         """Parse ``host:port`` or ``host:port zone``. Raises ``ValueError``."""
         address, *own = text.split() or [""]
         host, colon, port = address.rpartition(":")
@@ -84,7 +84,7 @@ class PoolSetting:
         """The most calls in flight by model, for the ``models`` that this pool serves; 0 for no cap."""
         return {model: self.concurrency.get(model, default) for model in models if model in (self.models or models)}
 
-    def read(self) -> list[Place]:
+    def read(self) -> list[TritonAddress]:
         """The addresses, without duplicates. A file is read again.
 
         Raises ``ValueError`` for a line that is no address, and ``OSError`` if the file cannot be read.
@@ -93,7 +93,7 @@ class PoolSetting:
         if self.file is not None:
             lines = self.file.read_text(encoding="utf-8-sig").splitlines()
             texts = filter(None, (line.partition("#")[0].strip() for line in lines))
-        return list(dict.fromkeys(Place.of(text, self.zone) for text in texts))
+        return list(dict.fromkeys(TritonAddress.of(text, self.zone) for text in texts))
 
     def tls(self, host: str) -> Tls | None:
         """The TLS files for a host; None without TLS."""

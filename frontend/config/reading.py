@@ -32,7 +32,7 @@ class SettingsError(ValueError):
 
 def refusal(faults: Iterable[tuple[str, str]], sources: Mapping[str, str]) -> SettingsError:
     """The error for these faults. Each names the variable that set the value."""
-    return SettingsError("\n".join(f"{sources.get(place, place)}: {sentence}" for place, sentence in faults))
+    return SettingsError("\n".join(f"{sources.get(setting, setting)}: {sentence}" for setting, sentence in faults))
 
 
 def read(environ: Mapping[str, str]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -15,17 +15,17 @@ from pydantic import (
 )
 from pydantic_core.core_schema import no_info_after_validator_function
 
-from frontend.catalogue import parameters
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import MODELS, PRICES, Added, Served
 from frontend.catalogue.prices import Price, to_micro
 from frontend.catalogue.voices import VOICES
 from frontend.config.reading import refusal
+from frontend.parameters.tables import TABLES
 
 TIERS = ("bulk", "free", "pro", "company")
 USUAL_TIER = "free"
 # In the queue, 1 goes first.
-LEVELS: Mapping[str, int] = {tier: len(TIERS) - place for place, tier in enumerate(TIERS)}
+LEVELS: Mapping[str, int] = {tier: len(TIERS) - index for index, tier in enumerate(TIERS)}
 TIER_OF: Mapping[int, str] = {level: tier for tier, level in LEVELS.items()}
 # The largest limit that fits a database's integers.
 MOST_REQUESTS = 1_000_000_000
@@ -38,7 +38,7 @@ _SENTENCES = {
 
 
 def faults_of(error: ValidationError) -> Iterator[tuple[str, str]]:
-    """The place and the reason of each fault."""
+    """The setting and the reason of each fault."""
     for fault in error.errors():
         sentence, value = _SENTENCES.get(fault["type"], ""), fault["input"]
         if fault["type"] == "value_error":
@@ -96,6 +96,7 @@ Prices = Annotated[Mapping[str, Price], made_of(dict[str, dict[str, _Micro]], _p
 
 def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
     """Aliases of unserved names, aliases that are names already, and ignored parameters that have a meaning."""
+    contract = served.contract
     aliases, voices = served.aliases, [voice.name for voice in served.voices]
     for kind, others, own, taken in (
         ("models", aliases.models, served.ids(), MODELS),
@@ -108,15 +109,15 @@ def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
                 yield f"aliases.{kind}.{name}", f"{meant!r} is not served; there are {', '.join(own) or 'none'}"
     # One that an extension gives a meaning is ignored elsewhere.
     for name in aliases.ignore:
-        if operation := next((each for each, names in parameters.PARAMETERS.items() if name in names), None):
+        if operation := next((each for each, table in TABLES.items() if name in table.names(contract)), None):
             yield "aliases.ignore", f"{name!r} is a parameter of {operation}, and means something there"
     if aliases.speech_format not in ("", *served.audio_formats):
         yield "aliases.speech_format", f"must be one of {', '.join(served.audio_formats)}"
 
 
-def check_limit(place: str, name: str, number: Any) -> None:
+def check_limit(setting: str, name: str, number: Any) -> None:
     """Raise ``SettingsError`` for an unknown limit or a number that it cannot have."""
     try:
         TypeAdapter(_Limits).validate_python({name: number})
     except ValidationError as error:
-        raise refusal(((place, sentence) for _, sentence in faults_of(error)), {}) from None
+        raise refusal(((setting, sentence) for _, sentence in faults_of(error)), {}) from None

@@ -13,7 +13,6 @@ from sqlalchemy.exc import ArgumentError, DisconnectionError, SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from frontend.database.same_file import SameFile
 from frontend.observe.metrics import DATABASE_ERRORS, DATABASE_SECONDS
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
@@ -30,6 +29,18 @@ _FILE, _BEGAN = "quartet_file", "quartet_began"
 
 class DatabaseUrlError(ValueError):
     """The database URL cannot be used. The message says why and has no password."""
+
+
+class SameFile:
+    """The file that ``path`` names at this moment. Writes to one that was deleted are lost without an error."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._status = path, os.stat(path)
+
+    def check(self) -> None:
+        """Raise ``OSError`` if the path now names another file, or none."""
+        if not os.path.samestat(self._status, os.stat(self._path)):
+            raise OSError(f"{self._path} is another file than the one that was opened")
 
 
 def is_failure(error: Exception) -> bool:

@@ -96,19 +96,19 @@ USAGE_DAYS = Table(
     Index("usage_days_key_id_day", "key_id", "day"),
 )
 
-# Outcomes of a key's requests, and a histogram of the durations of its answers, over all frontends. The org is empty
-# for a key without one.
-OUTCOME_COLUMNS = ("answered", "mistaken", "refused", "failed", "hung_up")
-TIME_COLUMNS = tuple(f"took_{place}" for place in range(36))
-REQUEST_DAYS = Table(
-    "request_days",
+# A key's requests by outcome and by the class of the answer's time (``billing/outcomes.py``), over all frontends. The
+# org is empty for a key without one.
+REQUEST_OUTCOMES = Table(
+    "request_outcomes",
     metadata,
     Column("org", String(64), primary_key=True),
     Column("day", String(10), primary_key=True),
     Column("key_id", String(64), primary_key=True),
     Column("operation", String(32), primary_key=True),
-    *(Column(name, BigInteger, nullable=False) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)),
-    Index("request_days_key_id_day", "key_id", "day"),
+    Column("outcome", String(16), primary_key=True),
+    Column("time_class", Integer, primary_key=True),
+    Column("requests", BigInteger, nullable=False),
+    Index("request_outcomes_key_id_day", "key_id", "day"),
 )
 
 # The credit of an organisation that is not reserved.

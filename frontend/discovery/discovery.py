@@ -5,7 +5,7 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from frontend.concurrency.background import Repeating, cancel_all
-from frontend.config.pools import Place, PoolSetting
+from frontend.config.pools import PoolSetting, TritonAddress
 from frontend.discovery.resolver import Resolver, Unresolved
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.observe.logs import log
@@ -21,7 +21,7 @@ Connect = Callable[..., InferenceServer]
 
 @dataclass(frozen=True)
 class _Answer:
-    """The addresses of a place, and the number of empty answers since."""
+    """The IP addresses of a setting's address, and the number of empty answers since."""
 
     addresses: Sequence[str] = ()
     empty: int = 0
@@ -41,10 +41,10 @@ class Discovery:
     ) -> None:
         self._pool, self._models, self._dispatcher = pool, models, dispatcher
         self._resolver, self._connect = resolver, connect
-        # The place by IP address and port of each Triton.
-        self._members: dict[str, Place] = {}
-        self._places = pool.read()
-        self._answers: dict[Place, _Answer] = {}
+        # The setting's address by IP address and port of each Triton.
+        self._members: dict[str, TritonAddress] = {}
+        self._named = pool.read()
+        self._answers: dict[TritonAddress, _Answer] = {}
         self._failing: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
         self._repeating = Repeating(seconds, self.refresh)
@@ -62,24 +62,24 @@ class Discovery:
 
     async def refresh(self) -> None:
         """Resolve the names, add new Tritons and remove those that are gone."""
-        self._places = await self._read()
-        answers = await asyncio.gather(*map(self._resolve, self._places))
-        self._answers = dict(zip(self._places, answers, strict=True))
+        self._named = await self._read()
+        answers = await asyncio.gather(*map(self._resolve, self._named))
+        self._answers = dict(zip(self._named, answers, strict=True))
         members = {
-            str(replace(place, host=address)): place
-            for place, answer in self._answers.items()
+            str(replace(named, host=address)): named
+            for named, answer in self._answers.items()
             for address in answer.addresses
         }
         for address, _ in self._members.items() - members.items():
             log.info("a Triton has gone", extra={"fields": {"backend": self._name(address)}})
             self._begin(self._dispatcher.remove(self._name(address)))
             del self._members[address]
-        for address, place in members.items() - self._members.items():
-            self._add(address, place)
+        for address, named in members.items() - self._members.items():
+            self._add(address, named)
 
-    def _add(self, address: str, place: Place) -> None:
+    def _add(self, address: str, named: TritonAddress) -> None:
         """Add a Triton, if its client can be made."""
-        tls = self._pool.tls(place.host)
+        tls = self._pool.tls(named.host)
         try:
             server = self._connect(address, tls) if tls else self._connect(address)
         except OSError as error:
@@ -87,8 +87,8 @@ class Discovery:
             return
         self._failing.discard("tls")
         log.info("a Triton has come", extra={"fields": {"backend": self._name(address)}})
-        self._begin(self._dispatcher.add(self._name(address), server, self._models, place.zone))
-        self._members[address] = place
+        self._begin(self._dispatcher.add(self._name(address), server, self._models, named.zone))
+        self._members[address] = named
 
     def _name(self, address: str) -> str:
         return f"{self._pool.name}/{address}"
@@ -98,25 +98,25 @@ class Discovery:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _read(self) -> list[Place]:
-        """The pool's places, from the settings or its file; the previous ones if the file cannot be read."""
+    async def _read(self) -> list[TritonAddress]:
+        """The pool's addresses, from the settings or its file; the previous ones if the file cannot be read."""
         try:
-            places = await asyncio.to_thread(self._pool.read) if self._pool.file else self._places
+            named = await asyncio.to_thread(self._pool.read) if self._pool.file else self._named
         except (OSError, ValueError) as error:
             self._note_failure(str(self._pool.file), str(error))
-            return self._places
+            return self._named
         self._failing.discard(str(self._pool.file))
-        return places
+        return named
 
-    async def _resolve(self, place: Place) -> _Answer:
-        """The addresses of a place; the previous ones if DNS fails or has just become empty."""
-        last = self._answers.get(place, _Answer())
+    async def _resolve(self, named: TritonAddress) -> _Answer:
+        """The IP addresses of a setting's address; the previous ones if DNS fails or has just become empty."""
+        last = self._answers.get(named, _Answer())
         try:
-            addresses = await self._resolver.addresses(place.host)
+            addresses = await self._resolver.addresses(named.host)
         except Unresolved as error:
-            self._note_failure(place.host, str(error))
+            self._note_failure(named.host, str(error))
             return last
-        self._failing.discard(place.host)
+        self._failing.discard(named.host)
         if not addresses and last.empty + 1 < _EMPTY_ANSWERS:
             return _Answer(last.addresses, last.empty + 1)
         return _Answer(addresses)

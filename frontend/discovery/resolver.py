@@ -7,7 +7,7 @@ import dns.exception
 import dns.inet
 import dns.resolver
 
-from frontend.config.pools import Place
+from frontend.config.pools import TritonAddress
 
 # The timeout of a query.
 _SECONDS = 2.0
@@ -31,7 +31,7 @@ class Resolver:
             self._resolver = dns.asyncresolver.Resolver(configure=False)
         self._resolver.use_edns(0, payload=_DATAGRAM)
         if server:
-            asked = Place.of(server)
+            asked = TritonAddress.of(server)
             self._resolver.nameservers, self._resolver.port = [asked.host], asked.port
 
     async def addresses(self, host: str) -> list[str]:

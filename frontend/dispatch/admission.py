@@ -213,7 +213,7 @@ class Admission:
     def _place(self, model: ModelCalls, call: Call, reserved: set[TritonLoad], now: float) -> str | None:
         """The name of the best Triton with room, or None.
 
-        It prefers this zone, no bulk work, an idle instance, the lowest place, then the one that waited longest.
+        It prefers this zone, no bulk work, an idle instance, the lowest turn, then the one that waited longest.
         A Triton that lacks only processors goes into ``reserved``: no other call may take that room.
         """
         executions, alone = model.batch.executions(call.cost), model.alone
@@ -237,6 +237,6 @@ class Admission:
 
         def order(name: str) -> tuple[bool, bool, int, int, float]:
             triton, load = fitting[name], fitting[name].models[model.name]
-            return not triton.near, triton.has_bulk, triton.level(model.name), load.place, load.began
+            return not triton.near, triton.has_bulk, triton.level(model.name), load.turn, load.began
 
         return min(fitting, key=order, default=None)

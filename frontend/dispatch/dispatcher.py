@@ -190,7 +190,7 @@ class Dispatcher:
         first = share.number * len(tritons) // share.count
         for number, name in enumerate(tritons):
             triton = calls.tritons[name]
-            triton.models[model].place = (number - first) % len(tritons) * share.count // len(tritons)
+            triton.models[model].turn = (number - first) % len(tritons) * share.count // len(tritons)
             triton.frontends = share.count
             if share.is_used_elsewhere:
                 triton.used_elsewhere(now)

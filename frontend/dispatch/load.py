@@ -22,7 +22,7 @@ from frontend.tritons.inference import Capacity
 
 # The most executions in flight per instance.
 EXECUTIONS = 2
-# In a batch of at least this many calls, one place stays free for a call that goes first.
+# In a batch of at least this many calls, one slot stays free for a call that goes first.
 _LARGE_BATCH = 8
 # The share of time that bulk work gets while other calls come.
 _BULK_PART = 0.02
@@ -51,13 +51,13 @@ class InFlight:
 class ModelLoad:
     """One model of a Triton. It takes calls while ``takes_calls``, at most ``cap`` of them (0 for no cap).
 
-    Tritons with the lowest ``place`` are filled first, in rotation.
+    Tritons with the lowest ``turn`` are filled first, in rotation.
     """
 
     capacity: Capacity = Capacity()
     cap: int = 0
     takes_calls: bool = False
-    place: int = 0
+    turn: int = 0
     in_flight: InFlight = field(default_factory=InFlight)
     long: int = 0
     began: float = -math.inf

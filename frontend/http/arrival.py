@@ -1,22 +1,14 @@
 """Receiving a body: expectations, minimum speed and maximum size."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from typing import Any
 
 from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
-from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
 
-_Factory = Callable[..., web.BaseRequest]
-_EXPECTED = web.RequestKey("expected", bool)
-# Why aiohttp should not have taken a request.
-_FAULT = web.RequestKey("fault", str)
-# Digest of the body's content. A retry of the same content has the same digest.
-CONTENT = web.RequestKey("content", bytes)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RATE_SECONDS = 10.0  # between checks of the lowest rate
 
@@ -28,51 +20,23 @@ def refuse_encoding(request: web.Request) -> None:
         raise UnsupportedMedia("a compressed request body is not accepted")
 
 
-def with_plain_headers(factory: _Factory) -> _Factory:
-    """Change the headers that aiohttp would read in another way than we do.
-
-    It would answer ``Expect`` before the key, the size and the path are checked, and see the first line alone of a
-    WebSocket's protocols.
-    """
-
-    def make(message: RawRequestMessage, *more: Any) -> web.BaseRequest:
-        fault = _fault_of(message)
-        if fault:
-            message = message._replace(version=HttpVersion11)
-        request = factory(message, *more)
-        request[_FAULT] = fault
-        if not (hdrs.EXPECT in request.headers or hdrs.SEC_WEBSOCKET_PROTOCOL in request.headers):
-            return request
-        headers = request.headers.copy()
-        expected = headers.popall(hdrs.EXPECT, [""])[0]
-        if protocols := headers.popall(hdrs.SEC_WEBSOCKET_PROTOCOL, []):
-            headers[hdrs.SEC_WEBSOCKET_PROTOCOL] = ",".join(protocols)
-        request = request.clone(headers=headers)
-        request[_FAULT], request[_EXPECTED] = fault, expected.lower() == "100-continue"
-        return request
-
-    return make
-
-
-def _fault_of(message: RawRequestMessage) -> str:
-    if message.version not in (HttpVersion10, HttpVersion11):
-        return "only HTTP/1.0 and HTTP/1.1 are spoken here"
-    # It would take the body with a coding that it does not decode (RFC 9112, 6.1). A refused one's headers are a dict.
-    codings = message.headers.getall(hdrs.TRANSFER_ENCODING, ()) if hdrs.TRANSFER_ENCODING in message.headers else ()
-    if codings and ",".join(codings).strip().lower() != "chunked":
-        return "the only transfer coding that is accepted is chunked"
-    return ""
-
-
 def refuse_faulty(request: web.Request) -> None:
-    """Raise 400 for what aiohttp should not have taken, whatever its path and key are."""
-    if fault := request.get(_FAULT):
-        raise InvalidRequest(fault, headers={hdrs.CONNECTION: "close"})
+    """Raise 400 for what aiohttp takes and should not, whatever its path and key are."""
+    if request.version not in (HttpVersion10, HttpVersion11):
+        raise InvalidRequest("only HTTP/1.0 and HTTP/1.1 are spoken here", headers={hdrs.CONNECTION: "close"})
+    # It would take the body with a coding that it does not decode (RFC 9112, 6.1).
+    codings = ",".join(request.headers.getall(hdrs.TRANSFER_ENCODING, ("chunked",)))
+    if codings.strip().lower() != "chunked":
+        raise InvalidRequest("the only transfer coding that is accepted is chunked", headers={hdrs.CONNECTION: "close"})
+
+
+async def defer_continue(_: web.Request) -> None:
+    """Answer no ``Expect`` before the key, the size and the path are checked: the ``expect_handler`` of routes."""
 
 
 async def _send_continue(request: web.Request) -> None:
     """Send ``100 Continue`` to a client that waits for it, after the key and the size are checked."""
-    if request.get(_EXPECTED):
+    if request.headers.get(hdrs.EXPECT, "").lower() == "100-continue" and request.version == HttpVersion11:
         await request.writer.write(_CONTINUE)
         # aiohttp must not count these bytes as the answer's.
         request.writer.output_size = 0

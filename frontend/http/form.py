@@ -8,11 +8,14 @@ from dataclasses import dataclass, field
 from aiohttp import web
 from multipart import MultipartSegment, ParserError, ParserLimitReached, PushMultipartParser, parse_options_header
 
+from frontend.billing.bill import CONTENT
+from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
-from frontend.http import fields
-from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
+from frontend.http.arrival import receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
+from frontend.parameters.forms import FormTable
+from frontend.parameters.table import check_name, refuse_unknown
 from frontend.processes.shared_memory import SharedBytes
 
 _LONGEST_FIELD = 64 * 1024  # bytes
@@ -32,6 +35,10 @@ class Shape:
     file_field: str
     text_fields: Collection[str]
     largest_file: int
+
+    @classmethod
+    def of(cls, table: FormTable, served: Served) -> "Shape":
+        return cls(table.file.name, table.text_fields(served), table.file.largest)
 
     def too_large(self) -> ApiError:
         megabytes = self.largest_file // (1024 * 1024)
@@ -85,7 +92,7 @@ class _Reader:
             raise InvalidRequest("a part of the form has no name")
         self._name, self._content, self._size = _decoded(part.name), hashlib.sha256(), 0
         if self._name != self._shape.file_field:
-            fields.refuse_unknown([self._name], self._shape.text_fields)
+            refuse_unknown([self._name], self._shape.text_fields)
             if part.filename is not None:
                 raise InvalidRequest(f"{self._name} must be a text field, not a file", param=self._name)
             self._text = bytearray()
@@ -127,7 +134,7 @@ def _decoded(name: str) -> str:
         decoded = name.encode(_ANY_BYTES).decode("utf-8")
     except UnicodeDecodeError:
         raise InvalidRequest("a parameter's name is not valid Unicode") from None
-    fields.check_name(decoded)
+    check_name(decoded)
     return decoded
 
 

@@ -9,14 +9,15 @@ from typing import Any, TypeVar
 
 from aiohttp import web
 
+from frontend.billing.bill import CONTENT
 from frontend.catalogue.models import Served
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge
-from frontend.http import fields
-from frontend.http.arrival import CONTENT, receive_body, refuse_encoding
+from frontend.http.arrival import receive_body, refuse_encoding
 from frontend.http.memory import MemoryReservation
+from frontend.parameters.table import check_name
 from frontend.processes.offload import TaskKilledError
 
 Parsed = TypeVar("Parsed")
@@ -33,7 +34,7 @@ _BYTES_PER_BYTE = 5
 def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     result: dict[str, Any] = {}
     for key, value in pairs:
-        fields.check_name(key)
+        check_name(key)
         if key in result:
             raise InvalidRequest(f"parameter given twice: {key}", param=key)
         result[key] = value

@@ -2,20 +2,21 @@
 
 import asyncio
 from contextlib import suppress
+from typing import Any
 
-from aiohttp import web
+from aiohttp import StreamReader, web
+from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
-from frontend.http.admission import Admission
-from frontend.http.arrival import with_plain_headers
-from frontend.http.connection import Connection, Port, ends_connection
+from frontend.http.connection import Connection
+from frontend.http.connection_limit import ConnectionLimit
 from frontend.http.state import SERVER_STATE, ServerState
 
 # Most connections to the admin port, for probes and metrics, independent of the API port.
 _ADMIN_CONNECTIONS = 64
-# Seconds that aiohttp waits, twice, for requests that are cancelled at the end of the drain.
-_CUT_SECONDS = 0.2
-_LOOK_SECONDS, _MOST_LOOK_SECONDS = 0.005, 0.2  # first and longest pause of the drain
+# Seconds that aiohttp waits, twice, for requests that are left at the end of the drain.
+_CUT_SECONDS = 0.5
+_LOOK_SECONDS = 0.02
 
 
 async def _not_ready(_: web.BaseRequest) -> web.StreamResponse:
@@ -25,23 +26,35 @@ async def _not_ready(_: web.BaseRequest) -> web.StreamResponse:
 class _Server(web.Server):
     """Creates the connections of a port. The application's handler follows once the application has started."""
 
-    def __init__(self, port: Port, settings: Settings) -> None:
+    def __init__(self, limit: ConnectionLimit, settings: Settings, *, is_admin: bool = False) -> None:
         # A disconnect must not keep a model busy.
         super().__init__(_not_ready, handler_cancellation=True)
-        self._port, self._settings = port, settings
+        self._limit, self._settings, self._is_admin = limit, settings, is_admin
+        # Requests that have no answer yet.
+        self.requests = 0
 
     def __call__(self) -> Connection:
-        return Connection(self, self._port, self._settings)
+        return Connection(self, self._limit, self._settings, is_admin=self._is_admin)
 
     def serve(self, plain: web.Server) -> None:
-        self.request_handler, self.request_factory = plain.request_handler, with_plain_headers(plain.request_factory)
+        """Hand requests to an application's server."""
+        handle, create = plain.request_handler, plain.request_factory
 
-    def close_idle(self, *, patient: bool) -> int:
-        """Close idle connections; return the number of all connections."""
-        for connection in self.connections:
+        async def counted(request: web.BaseRequest) -> web.StreamResponse:
+            self.requests += 1
+            try:
+                return await handle(request)
+            finally:
+                self.requests -= 1
+
+        def begun(
+            message: RawRequestMessage, body: StreamReader, connection: web.RequestHandler, *more: Any
+        ) -> web.BaseRequest:
             assert isinstance(connection, Connection)
-            connection.close_if_idle(patient=patient)
-        return len(self.connections)
+            connection.begin(body)
+            return create(message, body, connection, *more)
+
+        self.request_handler, self.request_factory = counted, begun
 
 
 class Runner(web.ServerRunner):
@@ -53,9 +66,10 @@ class Runner(web.ServerRunner):
     def __init__(self, app: web.Application, settings: Settings) -> None:
         self.app, self.state, self._settings = app, ServerState(), settings
         self._application, self._hurried = web.AppRunner(app), asyncio.Event()
-        admission = Admission(settings.connections, settings.connections_per_address, settings.proxies)
-        self._api = _Server(Port(self.state, admission), settings)
-        self._admin = _Server(Port(self.state, Admission(_ADMIN_CONNECTIONS), is_admin=True), settings)
+        self._api = _Server(
+            ConnectionLimit(settings.connections, settings.connections_per_address, settings.proxies), settings
+        )
+        self._admin = _Server(ConnectionLimit(_ADMIN_CONNECTIONS), settings, is_admin=True)
         super().__init__(self._api, shutdown_timeout=_CUT_SECONDS)
         self.admin = web.ServerRunner(self._admin, shutdown_timeout=_CUT_SECONDS)
         app[SERVER_STATE] = self.state
@@ -80,35 +94,30 @@ class Runner(web.ServerRunner):
             async with asyncio.timeout(seconds):
                 await self._hurried.wait()
 
-    async def refuse(self) -> None:
-        """Stop accepting API connections, except those that the kernel has already accepted."""
-        await asyncio.sleep(0)
-        for site in self.sites:
-            await site.stop()
-
     async def cleanup(self) -> None:
         """Finish the requests in flight, then close everything else. The admin port answers until then."""
         if self.server is not None:
-            await self.refuse()
+            for site in self.sites:
+                await site.stop()
             await self._drain()
             await self.admin.cleanup()
         await super().cleanup()
         await self._application.cleanup()
 
     async def _drain(self) -> None:
-        """Wait until all answers are sent, and close idle connections."""
+        """Wait until no request is in flight. aiohttp's own shutdown reads no more of bodies that are under way."""
         self.state.closing = True
-        loop, pause = asyncio.get_running_loop(), _LOOK_SECONDS
-        began = loop.time()
-        while not self._hurried.is_set() and (spent := loop.time() - began) < self._settings.longest_drain_seconds:
-            if not self._api.close_idle(patient=spent < self._settings.header_seconds):
-                return
-            await self.pause(pause)
-            pause = min(_MOST_LOOK_SECONDS, 2 * pause)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + self._settings.longest_drain_seconds
+        while self._api.requests and not self._hurried.is_set() and loop.time() < until:
+            for leave in list(self.state.leaving):
+                leave()
+            self.state.leaving.clear()
+            await self.pause(_LOOK_SECONDS)
 
 
 async def _end_connection(request: web.Request, response: web.StreamResponse) -> None:
-    """Set ``Connection: close`` on the last answer. aiohttp would set it too late."""
-    if ends_connection(request):
+    """Close the connection of each answer while the process ends. aiohttp would set the header too late."""
+    if request.app[SERVER_STATE].closing:
         response.headers["Connection"] = "close"
         response.force_close()

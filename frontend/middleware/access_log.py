@@ -10,6 +10,7 @@ from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
 from frontend.app_keys import CALLER, OUTCOMES, PATHS, TRACER
+from frontend.billing.outcomes import Outcome
 from frontend.catalogue.endpoints import API_KEY
 from frontend.http.connection import has_disconnected
 from frontend.middleware.headers import HEADERS
@@ -17,7 +18,6 @@ from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
 from frontend.observe.record import Record, begin
 from frontend.observe.tracing import OFF
-from frontend.usage.outcomes import Outcome
 
 _HEADER = "X-Request-Id"
 # Header of W3C Trace Context.

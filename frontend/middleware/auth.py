@@ -8,7 +8,7 @@ from frontend.app_keys import ADMIN, API_KEYS, CALLER, PATHS, RINGS, SETTINGS, T
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
-from frontend.http.connection import KNOWN, came_to_admin
+from frontend.http.connection import came_to_admin
 from frontend.middleware.revocation import ended_with_key
 
 # The part that looks up tokens of each kind.
@@ -31,7 +31,6 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
     auth = request.app[PATHS].auth_of(request.path)
     if auth is not None and request.match_info.http_exception is None:
         request[CALLER] = await _identify(request, _KNOWN_BY[auth])
-        request[KNOWN] = True
         if auth == API_KEY:
             async with ended_with_key(request, request.app[API_KEYS], _token(request)):
                 return await handler(request)

@@ -1,53 +1,40 @@
-"""Billing: no priced answer goes out without a charge."""
+"""Billing: each request with a known caller has at most one bill, which is charged with its answer or released."""
+
+from functools import partial
 
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import BILLING, CALLER, CONTEXT, RECORDER, SETTINGS
-from frontend.http.answers import CHARGED, deliver
-from frontend.http.arrival import CONTENT
-from frontend.observe.logs import request_id
-from frontend.usage.bill import Billing, IdempotencyKey, UnchargedError
+from frontend.app_keys import BILLING, CALLER, CHARGES, CONTEXT, SETTINGS
+from frontend.billing.bill import Billing, IdempotencyKey, UnchargedError
+from frontend.http.answers import deliver
 
 
 @web.middleware
 async def billing_middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
-    """Attach a bill to each authenticated request. An answer that its handler did not deliver itself is free."""
+    """Let the handler reserve, and deliver an answer that it only returned."""
     if CALLER not in request:
         return await handler(request)
-
-    def idempotency_key() -> IdempotencyKey:
-        return IdempotencyKey(request_id.get(), request.path, request[CONTENT])
-
-    app, caller = request.app, request[CALLER]
+    charges, caller = request.app[CHARGES], request[CALLER]
     if caller.payer is not None and request.body_exists:
         # Before the body is in memory, which others need.
-        await app[RECORDER].wallets.ready(caller.payer)
-    prices = app[SETTINGS].prices
-    with Billing(app[RECORDER], prices, caller, request[CONTEXT], idempotency_key) as request[BILLING]:
+        await charges.wallets.ready(caller.payer)
+    key = partial(IdempotencyKey.of, request)
+    with Billing(charges, request.app[SETTINGS].prices, caller, request[CONTEXT], key) as request[BILLING]:
         try:
-            return await _free(request, await handler(request))
+            return await _delivered(request, await handler(request))
         except web.HTTPException as raised:
             if raised.status >= 400:
                 raise
-            return await _free(request, raised)
-        except UnchargedError:
-            if request[BILLING].answering and request.transport is not None:
-                # No other answer can follow one that has begun.
-                request.transport.abort()
-            raise
+            return await _delivered(request, raised)
 
 
-async def _free(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
-    if not answer.prepared:
-        # At this point, another answer can still replace this one.
-        request[BILLING].refuse_free(answer.status)
-        if isinstance(answer, web.Response) and isinstance(answer.body, bytes):
-            return await deliver(request, answer.headers, answer.body, status=answer.status)
+async def _delivered(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:
+    if answer.prepared:
+        return answer
+    if isinstance(answer, web.Response) and isinstance(answer.body, bytes):
+        return await deliver(request, answer.headers, answer.body, status=answer.status)
+    # A file, for example, which aiohttp sends.
+    if request[BILLING].answer_with(answer.status) is not None:
+        raise UnchargedError
     return answer
-
-
-async def refuse_uncharged(request: web.Request, answer: web.StreamResponse) -> None:
-    """Check the charge before the first byte of any answer."""
-    if BILLING in request:
-        request[BILLING].answer_begins(answer.status, is_charged=request.get(CHARGED) is answer)

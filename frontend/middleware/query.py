@@ -5,7 +5,7 @@ from aiohttp.typedefs import Handler
 
 from frontend.app_keys import PATHS
 from frontend.errors import InvalidRequest
-from frontend.http import fields
+from frontend.parameters.table import check_name, refuse_unknown
 
 
 @web.middleware
@@ -15,8 +15,8 @@ async def query_middleware(request: web.Request, handler: Handler) -> web.Stream
     if request.query_string and resource is not None:
         known = request.app[PATHS].queries.get(resource.canonical, ())
         for name in request.query:
-            fields.check_name(name)
-            fields.refuse_unknown([name], known)
+            check_name(name)
+            refuse_unknown([name], known)
             if len(request.query.getall(name)) > 1:
                 raise InvalidRequest(f"parameter given twice: {name}", param=name)
     return await handler(request)

@@ -1,4 +1,4 @@
-"""All metrics; ``make documents`` lists them in docs/metrics.md."""
+"""The metrics of the core; ``make documents`` lists them in docs/metrics.md."""
 
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 from frontend.observe.table import Group
@@ -43,7 +43,6 @@ CONNECTIONS_REFUSED = _requests.counter(
     "Connections rejected because there were too many, in total or per address.",
     "connections",
 )
-LIVE_SESSIONS = _requests.gauge("quartet_live_sessions", "Open live sessions.", "sessions", "tier")
 HELD_BYTES = _requests.gauge("quartet_held_bytes", "Memory of request bodies, audio samples and answers.", "bytes")
 
 _queues = Group("Queues")
@@ -126,12 +125,6 @@ _work = Group("Work and money")
 AUDIO_SECONDS = _work.counter("quartet_audio_seconds_total", "Charged audio of transcriptions.", "seconds", "model")
 CHARACTERS = _work.counter("quartet_characters_total", "Charged text of speech.", "code points", "model")
 TOKENS = _work.counter("quartet_tokens_total", "Charged tokens of embeddings, rerank and chat.", "tokens", "model")
-CHAT_ESTIMATES = _work.counter(
-    "quartet_chat_estimates_total",
-    "Chat answers whose tokens were estimated from their text, because the upstream's usage was absent or unreadable.",
-    "answers",
-    "reason",
-)
 CHARGED = _work.counter(
     "quartet_charged_micro_chf_total",
     "Charges sent to the ledger; retries that an earlier charge covers add nothing.",
@@ -200,8 +193,6 @@ LOG_DROPPED = _process.counter(
 for _operation in (TRANSCRIPTIONS, SPEECH, EMBEDDINGS, RERANK, CHAT, "other"):
     for _reason in ("limit", "balance", "auth", "queue", "size"):
         REFUSALS.labels(_operation, _reason)
-for _reason in ("absent", "unreadable"):
-    CHAT_ESTIMATES.labels(_reason)
 for _pool in ("audio", "text"):
     for _reason in ("late", "died", "memory", "hung_up"):
         WORKERS_KILLED.labels(_pool, _reason)

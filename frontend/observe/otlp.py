@@ -34,7 +34,7 @@ _LAST_SECONDS = 2
 _HEADER = "traceparent"
 
 
-class _Sender(SpanExporter):
+class _Exporter(SpanExporter):
     """Exports to the collector, in the SDK's thread. After ``finish``, only for a short time."""
 
     def __init__(self, endpoint: str) -> None:
@@ -68,9 +68,9 @@ class OtlpTracer(Tracer):
         sampler = ParentBased(part, remote_parent_sampled=part, remote_parent_not_sampled=ALWAYS_OFF)
         resource = Resource.create({"service.name": "quartet", "service.version": VERSION})
         self._provider = TracerProvider(sampler=sampler, resource=resource, shutdown_on_exit=False)
-        self._sender = _Sender(endpoint)
+        self._exporter = _Exporter(endpoint)
         gathering = BatchSpanProcessor(
-            self._sender, max_queue_size=_MOST_SPANS, max_export_batch_size=_BATCH, schedule_delay_millis=_PAUSE_MS
+            self._exporter, max_queue_size=_MOST_SPANS, max_export_batch_size=_BATCH, schedule_delay_millis=_PAUSE_MS
         )
         self._provider.add_span_processor(gathering)
         self._tracer = self._provider.get_tracer("quartet", VERSION)
@@ -101,7 +101,7 @@ class OtlpTracer(Tracer):
         return headers
 
     def close(self) -> None:
-        self._sender.finish()
+        self._exporter.finish()
         self._provider.shutdown()
 
 

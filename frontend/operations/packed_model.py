@@ -62,7 +62,11 @@ class PackedModel:
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
         self._dispatcher.queue(self._model).refuse_late(context, work(texts), self._calls_at_once)
-        calls = (self._request(part, context) for part in pack(texts, self._dispatcher.batch(self._model)))
+        parts = pack(texts, self._dispatcher.batch(self._model))
+        if len(parts) == 1:
+            # Most requests are one call, which needs no task of its own.
+            return await self._request(parts[0], context)
+        calls = (self._request(part, context) for part in parts)
         return np.concatenate(await gather_or_cancel(calls, lambda: self._calls_at_once))
 
     async def _request(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:

@@ -10,24 +10,27 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
-from frontend.catalogue.extensions import EXTENSIONS, SPEECH_SPEED, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
-from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
-from frontend.catalogue.parameters import PARAMETERS, ignored, meant, without_spellings
+from frontend.catalogue.extensions import EXTENSIONS, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
-from frontend.operations.embeddings.protocol import MOST_INPUTS
-from frontend.operations.rerank.protocol import MOST_DOCUMENTS
-from frontend.operations.speech.protocol import LONGEST_INPUT
-from frontend.operations.transcription.protocol import LONGEST_PROMPT, formats
 from frontend.pages.openapi import MEANINGS
 from frontend.pages.static_files import STATIC, file_routes, page_response, page_route, read_page
+from frontend.parameters.embeddings import MOST_INPUTS
+from frontend.parameters.kinds import ModelName, Parameter, Schema
+from frontend.parameters.speech import LONGEST_INPUT
+from frontend.parameters.table import Table, without_spellings
+from frontend.parameters.tables import TABLES
+from frontend.parameters.transcription import formats
 
 _FOLDER = STATIC / "docs"
 _TEXT = (_FOLDER / "guide.md").read_text(encoding="utf-8")
 _PLACEHOLDER = re.compile(r"\{\{(.+?)\}\}")
 # The paragraphs about operations and extensions, for deployments that have all of them.
 _SECTION = re.compile(r"<!-- ([\w ]+) -->\n(.*?)<!-- end -->\n\n", re.DOTALL)
+# The most values of a parameter that its row lists.
+_MOST_LISTED = 10
 _OF_OPENAI = ("user", "instructions", "stream", "stream_format")
 _DOES = {TRANSCRIPTIONS: "speech to text", SPEECH: "text to speech", EMBEDDINGS: "embeddings", RERANK: "rerank"}
 
@@ -64,7 +67,7 @@ def _extensions(settings: Settings) -> str:
 
 
 def _ignored(settings: Settings) -> str:
-    every = dict.fromkeys(name for each in PARAMETERS for name in ignored(each, settings.served))
+    every = dict.fromkeys(name for each in TABLES.values() for name in each.ignored(settings.served))
     names = ", ".join(f"`{name}`" for name in without_spellings(every))
     return f"; ignored here: {names}" if names else ""
 
@@ -72,7 +75,7 @@ def _ignored(settings: Settings) -> str:
 def _unlisted(settings: Settings) -> str:
     """Parameters of OpenAI that every endpoint rejects."""
     served = settings.served
-    known = {name for each in PARAMETERS for name in (*meant(each, served), *ignored(each, served))}
+    known = {name for each in TABLES.values() for name in (*each.names(served), *each.ignored(served))}
     names = ", ".join(f"`{name}`" for name in _OF_OPENAI if name not in known)
     return f", also for {names}" if names else ""
 
@@ -89,6 +92,35 @@ def _transcript_formats(settings: Settings) -> str:
         missing.append("stream")
     lacks = f"; no {_either(missing)}" if missing else ""
     return f"{_either(f'`{name}`' for name in formats(settings.served))}{lacks}"
+
+
+def _meaning(schema: Schema) -> str:
+    """What a parameter is for, and the values that it takes."""
+    values = [f"`{name}`" for name in schema.get("items", schema).get("enum", ())]
+    sentences = [schema.get("description", "")]
+    if 1 < len(values) <= _MOST_LISTED:
+        sentences.append(f"{_either(values)}.")
+    if "maximum" in schema:
+        sentences.append(f"{schema['minimum']:g} to {schema['maximum']:g}.")
+    if "maxLength" in schema:
+        sentences.append(f"At most {schema['maxLength']:,} characters.")
+    if "maxItems" in schema:
+        sentences.append(f"At most {schema['maxItems']}.")
+    return " ".join(filter(None, sentences))
+
+
+def _parameters(table: Table, served: Served) -> str:
+    """The parameters of an endpoint, those of extensions included."""
+
+    def default(parameter: Parameter, schema: Schema) -> str:
+        if parameter.required:
+            return "required"
+        usual = schema["enum"][0] if isinstance(parameter, ModelName) else schema.get("default")
+        return "none" if usual is None else f"`{usual}`".lower()
+
+    schemas = {parameter: parameter.schema(served) for parameter in table.taken(served)}
+    rows = [(f"`{each.name}`", default(each, schema), _meaning(schema)) for each, schema in schemas.items()]
+    return _table(["parameter", "default", "meaning"], rows)
 
 
 def _limits(settings: Settings) -> str:
@@ -108,9 +140,9 @@ def _errors() -> str:
 
 def guide(settings: Settings) -> str:
     """The guide as Markdown, with the served models, limits and prices. ``$QUARTET_URL`` is the address."""
-    served = {operation: ids for operation in _DOES if (ids := settings.served.ids(operation))}
+    served = {operation for operation in _DOES if settings.served.ids(operation)}
     values: Mapping[str, str] = {
-        **{operation: f"`{ids[0]}`" for operation, ids in served.items()},
+        **{f"parameters of {operation}": _parameters(TABLES[operation], settings.served) for operation in served},
         "models": _models(settings),
         "voices": _voices(settings),
         "voice": settings.served.voices[0].name if settings.served.voices else "",
@@ -119,18 +151,15 @@ def guide(settings: Settings) -> str:
         "ignored": _ignored(settings),
         "unlisted": _unlisted(settings),
         "audio_formats": _either(f"`{name}`" for name in settings.served.audio_formats),
-        "speed": "1" if SPEECH_SPEED in settings.served.extensions else "ignored",
         "transcript_formats": _transcript_formats(settings),
         "other_apis": "images" if TRANSLATIONS in settings.served.extensions else "translation, images",
         "speech_format": settings.aliases.speech_format or "wav",
         "errors": _errors(),
         "translators": ", ".join(f"`{name}`" for name in settings.served.translators()),
         "longest_input": f"{LONGEST_INPUT:,}",
-        "longest_prompt": f"{LONGEST_PROMPT:,}",
         "most_inputs": f"{MOST_INPUTS}",
-        "most_documents": f"{MOST_DOCUMENTS}",
     }
-    shown = served.keys() | settings.served.extensions
+    shown = served | settings.served.extensions
     text = _SECTION.sub(lambda section: section[2] if shown.issuperset(section[1].split()) else "", _TEXT)
     return _PLACEHOLDER.sub(lambda match: values[match[1]], text)
 

@@ -7,17 +7,18 @@ from aiohttp import web
 
 from frontend.app_keys import EXPORTS, SETTINGS, SPEECH
 from frontend.catalogue.exports import Export
+from frontend.catalogue.languages import LANGUAGES
 from frontend.catalogue.models import Model
-from frontend.catalogue.prices import SIZES, to_chf
+from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.http.rendering import JSON, render_json
-from frontend.operations.embeddings.protocol import MOST_INPUTS
-from frontend.operations.rerank.protocol import MOST_DOCUMENTS
-from frontend.operations.speech.protocol import LONGEST_INPUT, render_voices
+from frontend.operations.speech.protocol import render_voices
 from frontend.operations.status.models import extensions_on
-from frontend.operations.transcription.languages import LANGUAGES
-from frontend.operations.transcription.protocol import LARGEST_FILE
 from frontend.pages.fixed import Fixed, answer_once
+from frontend.parameters.embeddings import MOST_INPUTS
+from frontend.parameters.rerank import MOST_DOCUMENTS
+from frontend.parameters.speech import LONGEST_INPUT
+from frontend.parameters.transcription import LARGEST_FILE
 
 # Folders in the error messages of libraries. The page is public.
 _FOLDERS = re.compile(r"(?<![\w.])/(?:[^\s/:'\"]+/)+")
@@ -33,15 +34,12 @@ def _model(settings: Settings, model: Model) -> dict[str, Any]:
         "id": model.id,
         "operation": model.operation,
         "triton_models": settings.served.triton_models_of(model),
-        "price": {"chf": to_chf(price.micro_chf), "unit": price.unit, "size": SIZES[price.unit]},
+        "price": {"chf": to_chf(price.micro_chf), "unit": price.unit},
     }
 
 
 async def offer(request: web.Request) -> web.Response:
-    """The models, voices and prices of this deployment, for its pages.
-
-    ``size`` is the number of milliseconds, characters or tokens of a price's unit. ``exports`` has Triton models.
-    """
+    """The models, voices and prices of this deployment, for its pages. ``exports`` has Triton models."""
     return answer_once(request, "offer", lambda: Fixed.of(render_json(_offer(request.app)), JSON))
 
 

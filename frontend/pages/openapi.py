@@ -3,13 +3,12 @@
 import copy
 import functools
 import operator
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
 from aiohttp import web
 
 from frontend.app_keys import SETTINGS
 from frontend.catalogue.endpoints import API_KEY, CORE, MOBILE_TOKEN, Paths
-from frontend.catalogue.extensions import CHAT_MODELS
 from frontend.catalogue.models import CHAT, EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.version import VERSION
 from frontend.config.settings import Settings
@@ -28,12 +27,14 @@ from frontend.errors import (
     UploadTimeout,
 )
 from frontend.http.rendering import JSON, render_json
-from frontend.http.schemas import OpenApiFragment, Schema, answer_object, get, json_content, one_of, reference
+from frontend.http.schemas import OpenApiFragment
 from frontend.operations.embeddings import openapi as embeddings
 from frontend.operations.rerank import openapi as rerank
 from frontend.operations.speech import openapi as speech
+from frontend.operations.status.models import Model, ModelList
 from frontend.operations.transcription import openapi as transcription
 from frontend.pages.fixed import Fixed, answer_once
+from frontend.parameters.kinds import one_of
 from frontend.rings import rings_of
 
 _ALWAYS: tuple[type[ApiError], ...] = (InvalidRequest, Unauthorized, Internal, BadGateway)
@@ -69,18 +70,20 @@ _HEADERS: dict[str, Any] = {
     "Retry-After": {**_INTEGER, "description": "Seconds to wait."},
     "X-Should-Retry": {"schema": one_of(["false"]), "description": "Only a person can change what was refused."},
 }
-_ERROR = answer_object(
-    {
-        "error": answer_object(
-            {
-                "message": {"type": "string"},
-                "type": one_of(sorted({kind.type for kind in MEANINGS} | {InsufficientQuota.type})),
-                "param": {"type": ["string", "null"]},
-                "code": {"type": ["string", "null"]},
-            }
-        )
-    }
-)
+_TYPES = sorted({kind.type for kind in MEANINGS} | {InsufficientQuota.type})
+
+
+class _Fault(TypedDict):
+    message: str
+    type: Annotated[str, {"enum": _TYPES}]
+    param: str | None
+    code: str | None
+
+
+class Error(TypedDict):
+    error: _Fault
+
+
 _NAME = {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}}
 _SECURITY = {
     API_KEY: {"type": "http", "scheme": "bearer", "description": "An API key, created with: quartet keys create"},
@@ -88,31 +91,11 @@ _SECURITY = {
 }
 
 
-def _model_paths(served: Served) -> Schema:
-    name = _NAME | {"example": next(iter(served.model_names()), "")}
-    return {
-        "/v1/models": get("listModels", "List the models", json_content(reference("ModelList"))),
-        "/v1/models/{name}": get(
-            "retrieveModel", "Show one model", json_content(reference("Model")), parameters=[name]
-        ),
-    }
-
-
-def _models(served: Served) -> Schema:
-    models = {"object": one_of(["list"]), "data": {"type": "array", "items": reference("Model")}}
-    on = {"extensions": {"type": "array", "items": one_of(sorted(served.extensions))}} if served.extensions else {}
-    return answer_object({**models, **on})
-
-
-def _model(served: Served) -> Schema:
-    return answer_object(
-        {
-            "id": {"type": "string"} if CHAT_MODELS in served.extensions else one_of(served.model_names()),
-            "object": one_of(["model"]),
-            "created": {"type": "integer"},
-            "owned_by": {"type": "string"},
-        }
-    )
+def _models(served: Served) -> OpenApiFragment:
+    own, name = OpenApiFragment(served), _NAME | {"example": next(iter(served.model_names()), "")}
+    own.get("/v1/models", "listModels", "List the models", own.answers(ModelList))
+    own.get("/v1/models/{name}", "retrieveModel", "Show one model", own.answers(Model), parameters=[name])
+    return own
 
 
 def _refs(names: list[str]) -> dict[str, Any]:
@@ -138,9 +121,9 @@ def _complete(paths: Paths, path: str, operation: dict[str, Any]) -> None:
         responses[str(kind.status)] = {"$ref": f"#/components/responses/{kind.__name__}"}
 
 
-def _refusal(kind: type[ApiError]) -> dict[str, Any]:
+def _refusal(own: OpenApiFragment, kind: type[ApiError]) -> dict[str, Any]:
     headers = ["X-Request-Id", *(["Retry-After", "X-Should-Retry"] if kind in (RateLimited, BadGateway) else [])]
-    return {"description": MEANINGS[kind], "headers": _refs(headers), **json_content(reference("Error"))}
+    return {"description": MEANINGS[kind], "headers": _refs(headers), **own.answers(Error)}
 
 
 def document(settings: Settings) -> dict[str, Any]:
@@ -148,14 +131,15 @@ def document(settings: Settings) -> dict[str, Any]:
     fragments = [describe(settings.served) for name, describe in _FRAGMENTS.items() if name in settings.operations]
     rings = rings_of(settings)
     fragments += [ring.describe(settings) for ring in rings]
-    fragments.append(OpenApiFragment(_model_paths(settings.served)))
+    fragments.append(_models(settings.served))
     paths = copy.deepcopy({path: item for fragment in fragments for path, item in fragment.paths.items()})
     known = functools.reduce(operator.or_, (ring.paths for ring in rings), CORE)
     for path, item in paths.items():
         for operation in item.values():
             _complete(known, path, operation)
     schemas = {name: schema for fragment in fragments for name, schema in fragment.schemas.items()}
-    own = {"Model": _model(settings.served), "ModelList": _models(settings.served), "Error": _ERROR}
+    errors = OpenApiFragment(settings.served)
+    responses = {kind.__name__: _refusal(errors, kind) for kind in MEANINGS}
     return {
         "openapi": "3.1.0",
         "info": {
@@ -166,8 +150,8 @@ def document(settings: Settings) -> dict[str, Any]:
         "servers": [{"url": "/", "description": "The server of this document."}],
         "paths": paths,
         "components": {
-            "schemas": schemas | own,
-            "responses": {kind.__name__: _refusal(kind) for kind in MEANINGS},
+            "schemas": schemas | errors.schemas,
+            "responses": responses,
             "headers": _HEADERS,
             "securitySchemes": _SECURITY,
         },

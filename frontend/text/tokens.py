@@ -7,6 +7,7 @@ lengths.
 import json
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -20,6 +21,8 @@ from frontend.errors import TooLarge
 # until there are enough tokens.
 _PART = 32_768
 _AT_ONCE = 8 * _PART
+# Characters from which texts are worth the threads of ``tokenizers``. To wake them takes longer than a short text.
+_THREADS_FROM = 4_000
 # Tokens at the end of a part that could change if the text continued.
 _SLACK = 64
 # Tokens of a text for which attention takes as long as everything else.
@@ -70,11 +73,16 @@ class TextTokenizer:
             parts = {index: part for index, rest in unread.items() if (part := next(rest, None)) is not None}
             # Many short ones together, or few long ones.
             for group in _filled(parts.items(), lambda part: len(part[1]), _AT_ONCE):
-                encoded = self._tokenizer.encode_batch_fast([part for _, part in group], add_special_tokens=False)
-                for (index, _), item in zip(group, encoded, strict=True):
-                    ids[index] += item.ids
+                for (index, _), more in zip(group, self._ids([part for _, part in group]), strict=True):
+                    ids[index] += more
             unread = {index: unread[index] for index in parts if len(ids[index]) < limit + _SLACK}
         return ids
+
+    def _ids(self, parts: list[str]) -> list[list[int]]:
+        size = len(parts) if sum(map(len, parts)) >= _THREADS_FROM else 1
+        batches = (parts[start : start + size] for start in range(0, len(parts), size))
+        encode = partial(self._tokenizer.encode_batch_fast, add_special_tokens=False)
+        return [encoded.ids for batch in batches for encoded in encode(batch)]
 
     def texts(self, texts: list[str], *, truncate: bool = True) -> list[Ids]:
         """Token ids of each text with its special tokens, at most ``max_tokens`` of them.

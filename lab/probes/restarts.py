@@ -1,54 +1,30 @@
 """Whether restarts lose requests: ``python -m lab.probes.restarts``.
 
-Two frontends of two workers each with a fake Triton, behind Caddy (2.6 or newer, in the PATH) with the product's
-configuration, and 50 callers of all operations, half of whom keep their connections. While they call, the frontends are
-stopped (SIGTERM) and started again in turn. No request may be lost. Then a request of 40 s must be answered while its
-frontend stops, and a killed worker may fail only its own requests.
+Two frontends of two workers each with a fake Triton, behind Caddy with the product's configuration, and 50 callers of
+all operations, half of whom keep their connections. While they call, the frontends are stopped (SIGTERM) and started
+again in turn. No request may be lost. Then a request of 40 s must be answered while its frontend stops, and a killed
+worker may fail only its own requests.
 """
 
 import argparse
 import asyncio
-import re
-import subprocess
 import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from pathlib import Path
 
-from scripts.local_triton.checks import free_port
-from tests.conftest import KEY, ROOT, bearer
+from tests.conftest import KEY, bearer
 from tests.fake_workers import SECONDS
 from tests.faults.callers import Callers
 from tests.faults.served import Served
 from tests.faults.test_restarts import of_a_killed_worker, through_a_drain
 from tests.frontends import prepare
+from tests.proxy import caddy, proxy
 from tests.redis import RedisServer
 
 _CALLERS = 50
-_CONFIG = ROOT / "docker/proxy/Caddyfile"
-
-
-def _config(port: int, frontends: list[Served]) -> str:
-    """The product's, for several frontends and without TLS."""
-    text = re.sub(r"^\t\t#(?=\w)", "\t\t", _CONFIG.read_text(encoding="utf-8"), flags=re.MULTILINE)
-    addresses = " ".join(f"{each.host}:{each.port}" for each in frontends)
-    text = text.replace("quartet.example.com", f"http://127.0.0.1:{port}").replace("127.0.0.1:8080", addresses)
-    return "{\n\tadmin off\n\tpersist_config off\n}\n" + text.replace("8081", str(frontends[0].admin_port))
-
-
-@contextmanager
-def proxy(folder: Path, frontends: list[Served]) -> Iterator[str]:
-    """Run Caddy in front of the frontends; yields its address."""
-    port = free_port()
-    (folder / "Caddyfile").write_text(_config(port, frontends), encoding="utf-8")
-    with subprocess.Popen(["caddy", "run", "--config", folder / "Caddyfile"], stderr=subprocess.DEVNULL) as running:
-        try:
-            yield f"http://127.0.0.1:{port}"
-        finally:
-            running.terminate()
 
 
 def _spoken(url: str) -> bytes:
@@ -99,7 +75,11 @@ async def behind_a_proxy(folder: Path, requests: int, restarts: int) -> bool:
         for frontend in frontends:
             closing.callback(frontend.kill)
             await frontend.start()
-        url = closing.enter_context(proxy(folder, frontends))
+        program = caddy()
+        assert program is not None, "there is no Caddy"
+        addresses = [f"{each.host}:{each.port}" for each in frontends]
+        port = closing.enter_context(proxy(folder, program, addresses, first.admin_port))
+        url = f"http://127.0.0.1:{port}"
         await asyncio.sleep(2)
         callers = await _while_called(url, frontends, requests, restarts)
         for frontend in frontends:

@@ -21,18 +21,16 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing
-from functools import partial
 from pathlib import Path
 from types import FrameType
 
-from scripts.export_models import plan, runner, space, stamp
+from scripts.export_models import plan, space, stamp
 from scripts.export_models.checkpoints import SourceError, full_disk_in_words, in_words
 from scripts.export_models.options import parse
 from scripts.export_models.sources import Source, faults_but_not_all, source_of
 from scripts.export_models.stamp import Digests, Stamp
+from scripts.local_triton.child import start_child, stop_child
 from scripts.machine import memory_bytes, processors
-from scripts.progress_bar import ProgressBar
 
 _ENDING_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -58,7 +56,7 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
         print(line, file=sys.stderr)
     if options.stale:
         return plan.STALE if _voices_differ(options, broken) or _out_of_date(options, source, models) else 0
-    _record(options, broken, stamp.ADDED)
+    _record(options, broken)
     faults = dict[str, str]()
     # A folder is checked at each start. A hub is asked only if something is to be downloaded.
     if options.source == "folder":
@@ -69,7 +67,7 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.source != "folder":
         faults = faults_but_not_all(source, list(todo))
         todo = {model: wanted for model, wanted in todo.items() if model not in faults}
-    _record(options, faults, options.source)
+    _record(options, faults)
     for model in [] if options.check else _leftovers(options):
         _remove(options.repository, model)
     failed = len(faults) + len(broken) + len(options.added.misnamed)
@@ -87,12 +85,12 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     return plan.SOME_FAILED if failed < len(options.models) + len(options.added.misnamed) else plan.NONE_LEFT
 
 
-def _record(options: argparse.Namespace, faults: Mapping[str, str], source: str) -> None:
+def _record(options: argparse.Namespace, faults: Mapping[str, str]) -> None:
     """Print why models cannot be exported, and leave it in the repository."""
     for model, reason in faults.items():
         print(f"{model} could not be exported: {reason}", file=sys.stderr)
         if not options.check:
-            stamp.write(options.repository, model, stamp.failed(model, reason, source, options.speakers))
+            stamp.write(options.repository, model, stamp.failed(model, reason, options.source, options.speakers))
 
 
 def _voices_differ(options: argparse.Namespace, broken: Mapping[str, str]) -> bool:
@@ -150,26 +148,45 @@ def _run(options: argparse.Namespace, arguments: Sequence[str], todo: Mapping[st
     started, log = time.monotonic(), options.work / space.LOG
     log.parent.mkdir(parents=True, exist_ok=True)
     found: dict[str, Stamp] = {}
-    with closing(ProgressBar(sys.stderr, "exporting", len(todo))) as bar:
-        for model, wanted in todo.items():
-            stamp.remove(options.repository, model)
-            _part_from_links(options.repository / model)
-            made = _linked(options.repository, model, wanted, found)
-            made = made or runner.run(model, wanted, options, arguments, partial(bar.show, len(found)))
-            stamp.write(options.repository, model, made)
-            found[model] = made
-            if made.failed:
-                bar.say(f"{model} could not be exported: {made.failed} (more in {log})")
-            if made.why:
-                bar.say(f"{model} is exported in {made.way}: {made.why}")
-            for line in _remarks(model, made):
-                bar.say(line)
-            bar.show(len(found))
+    for model, wanted in todo.items():
+        stamp.remove(options.repository, model)
+        _part_from_links(options.repository / model)
+        made = _linked(options.repository, model, wanted, found)
+        made = made or _made(options, arguments, model, len(found), len(todo))
+        stamp.write(options.repository, model, made)
+        found[model] = made
+        if made.failed:
+            print(f"{model} could not be exported: {made.failed} (more in {log})", file=sys.stderr)
+        if made.why:
+            print(f"{model} is exported in {made.way}: {made.why}", file=sys.stderr)
+        for line in _remarks(model, made):
+            print(line, file=sys.stderr)
     failed = sum(bool(made.failed) for made in found.values())
     seconds = time.monotonic() - started
     free = in_words(shutil.disk_usage(options.repository).free)
     print(f"{len(found) - failed} models in {seconds:.0f} s, {free} free on the disk; {log} has what was compared")
     return failed
+
+
+def _made(options: argparse.Namespace, arguments: Sequence[str], model: str, done: int, total: int) -> Stamp:
+    """Export a model in a process of its own, after ``done`` of ``total``; returns the stamp that it leaves."""
+    threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), str(processors()))
+    # Threads that spin while they wait take four times as long if other processes run too.
+    threads["OMP_WAIT_POLICY"] = "PASSIVE"
+    # Its own output goes to the log.
+    screen = os.dup(2)
+    command = [sys.executable, "-m", "scripts.export_models.step", str(screen), str(done), str(total), model]
+    process = start_child([*command, *arguments], os.environ | threads, options.work / space.LOG, [screen])
+    os.close(screen)
+    try:
+        status = process.wait()
+    finally:
+        stop_child(process, 0)
+    reason = f"its process ended with status {status}"
+    if status == -signal.SIGKILL:
+        reason = "its process was killed: there was not enough memory, or someone ended it"
+    made = stamp.read(options.repository, model)
+    return made or stamp.failed(model, reason, options.source, options.speakers)
 
 
 def _part_from_links(folder: Path) -> None:

@@ -33,12 +33,13 @@ def text_precisions(wanted: str) -> list[Precision]:
     order: list[Precision] = ["int8", "bf16", "fp32"]
     if wanted == "auto":
         return [each for each in order if {"int8": int8_is_fast(), "bf16": bf16_is_fast()}.get(each, True)]
-    return order[order.index(wanted) :]
+    return order[list[str](order).index(wanted) :]
 
 
 def by_speed(seconds: Mapping[Precision, float]) -> list[Precision]:
     """The measured precisions that are worth what they lose, best first: int8 if it is much faster, bf16, fp32."""
-    exact = [each for each in ("bf16", "fp32") if seconds.get(each, float("inf")) <= seconds["fp32"]]
+    others: list[Precision] = ["bf16", "fp32"]
+    exact = [each for each in others if seconds.get(each, float("inf")) <= seconds["fp32"]]
     worth_it = seconds.get("int8", float("inf")) * _WORTH_INT8 <= seconds[exact[0]]
     return ["int8", *exact] if worth_it else exact
 

@@ -91,7 +91,7 @@ def failed(model: str, reason: str, source: str, speakers: Sequence[Speaker] = (
     """The stamp of a ``model`` that cannot be exported. Kokoro's has no source, because all have the same."""
     if model == KOKORO:
         return Stamp(failed=reason, voices=_voices(speakers))
-    return Stamp(source=source, failed=reason)
+    return Stamp(source=ADDED if plan.checkpoint_of(model) is ADDED_VOICES else source, failed=reason)
 
 
 def without(made: Stamp, reasons: Mapping[str, str]) -> Stamp:

@@ -62,7 +62,7 @@ def _lock(environment: Mapping[str, str]) -> None:
         file.writelines(Path(name).read_text(encoding="utf-8") for name in _TOGETHER)
         file.flush()
         together = [word for group in _TOGETHER.values() for word in _of(group)]
-        _compile(Path(file.name), environment, "--universal", "--extra", "bulk", *together)
+        _compile(Path(file.name), environment, "--universal", "--all-extras", *together)
         same = ["--constraints", file.name]
         # With CUDA, PyTorch needs what its entry in pyproject.toml leaves out.
         _compile(TORCH_CUDA, environment, "--no-config", "--python-platform", "linux", *same, *_of("torch"))

@@ -73,8 +73,8 @@ async def test_speech_sounds_while_it_is_spoken_and_is_saved_whole(page: Page, l
     async with page.expect_download() as downloading:
         await page.get_by_role("link", name="Download").click()
     saved = await (await downloading.value).path()
-    await page.wait_for_function("heard.duration > 0")
-    assert _seconds(Path(saved)) == pytest.approx(await page.evaluate("heard.duration"), abs=0.01)
+    await page.wait_for_function("spoken.duration > 0")
+    assert _seconds(Path(saved)) == pytest.approx(await page.evaluate("spoken.duration"), abs=0.01)
 
 
 async def test_a_transcript_shows_while_the_rest_is_transcribed(page: Page, last: asyncio.Event) -> None:
@@ -103,7 +103,7 @@ async def test_what_is_dictated_is_written_as_it_is_said(page: Page) -> None:
     dictated = await press(page, "Transcribe", "Dictate")
     await expect(dictated.get_by_role("log")).to_contain_text("hello there")
     await dictated.get_by_role("button", name="Stop", exact=True).click()
-    await expect(page.locator("#recording")).to_contain_text("of speech: ")
+    await expect(page.locator("#recording")).to_contain_text("s of speech were transcribed.")
     await expect(dictated.get_by_role("alert")).to_have_count(0)
 
 

@@ -123,7 +123,7 @@ def test_the_line_of_the_readme_for_a_gpu_works_in_a_fresh_clone(tmp_path: Path)
     assert _env_script(tmp_path, *script.split()[1:]).returncode == 0
     environ = _read(tmp_path)
     started = {name for name, each in services(environ).items() if environ["COMPOSE_PROFILES"] in each["profiles"]}
-    assert started == {"export-gpu", "triton-gpu", "frontend", "redis", "postgres"}
+    assert started == {"export-gpu", "triton-gpu", "frontend", "proxy", "redis", "postgres"}
     assert services(environ)["export-gpu"]["command"][:2] == ["--source", "hub"]
 
 

@@ -1,4 +1,4 @@
-"""What ``python -m tests.containers`` and the images rely on, as far as no container engine is needed to know it."""
+"""What ``python -m lab.containers`` and the images rely on, as far as no container engine is needed to know it."""
 
 import hashlib
 import importlib.util
@@ -26,7 +26,7 @@ def test_every_curl_example_of_the_first_calls_has_an_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    "file", ["compose.embedded.yaml", "compose.ports.yaml", "compose.registry.yaml", "tests/containers/stores.yaml"]
+    "file", ["compose.embedded.yaml", "compose.ports.yaml", "compose.registry.yaml", "lab/containers/stores.yaml"]
 )
 def test_an_additional_compose_file_changes_existing_services_alone(file: str) -> None:
     services = [

@@ -20,7 +20,7 @@ from tests import small_voices
 from tests.conftest import ROOT
 
 DOCKERFILES = sorted((ROOT / "docker").glob("*.Dockerfile"))
-STORES = ROOT / "tests" / "containers" / "stores.Dockerfile"
+STORES = ROOT / "lab" / "containers" / "stores.Dockerfile"
 BIN = Path(sys.executable).parent
 
 
@@ -33,7 +33,7 @@ SERVICES: dict[str, Any] = yaml.safe_load(_read("compose.yaml"))["services"]
 
 
 def test_every_compose_file_fits_the_compose_specification() -> None:
-    files = [*ROOT.glob("compose*.yaml"), ROOT / "tests" / "containers" / "stores.yaml"]
+    files = [*ROOT.glob("compose*.yaml"), ROOT / "lab" / "containers" / "stores.yaml"]
     command: list[str | Path] = [BIN / "check-jsonschema", "--builtin-schema", "vendor.compose-spec", *files]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
@@ -43,7 +43,7 @@ def test_every_compose_file_fits_the_compose_specification() -> None:
 def test_a_profile_has_every_part_and_enough_shared_memory(profile: str) -> None:
     parts = {name: service for name, service in SERVICES.items() if profile in service["profiles"]}
     export = {"cpu": "export", "gpu": "export-gpu"}[profile]
-    assert parts.keys() == {export, f"triton-{profile}", "frontend", "redis", "postgres"}
+    assert parts.keys() == {export, f"triton-{profile}", "frontend", "proxy", "redis", "postgres"}
     assert export in parts[f"triton-{profile}"]["depends_on"]
     assert parts[f"triton-{profile}"]["shm_size"] == "2gb"
 
@@ -260,11 +260,13 @@ def test_the_quartet_command_runs_from_anywhere(installed: Path, tmp_path: Path)
 
 
 @pytest.mark.parametrize("package", ["frontend", "client"])
-def test_the_installed_package_has_every_file(installed: Path, package: str) -> None:
+def test_the_installed_package_has_every_file_but_tests(installed: Path, package: str) -> None:
     def files(folder: Path) -> set[Path]:
-        return {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+        found = {path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"}
+        return {path for path in found if path.parts[0] != "tests"}
 
     assert files(installed / package) == files(ROOT / package)
+    assert not (installed / "client" / "tests").exists()
 
 
 def test_the_image_starts_the_command(installed: Path) -> None:

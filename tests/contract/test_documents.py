@@ -9,7 +9,6 @@ from frontend.config.settings import Settings
 from scripts.documents import PARTS, written
 from tests.conftest import ROOT
 
-REQUIREMENTS = ROOT / "lab" / "apps" / "requirements"
 OF_APPS = (ROOT / "docs" / "apps.md").read_text(encoding="utf-8")
 
 
@@ -26,10 +25,3 @@ def test_the_aliases_of_apps_are_valid(tmp_path: Path, extensions: str) -> None:
     path.write_text(aliases, encoding="utf-8")
     settings = Settings.from_env({"QUARTET_CONFIG": str(path), "QUARTET_EXTENSIONS": extensions})
     assert settings.aliases.models["whisper-1"] == "stt-1"
-
-
-def test_apps_that_were_run_are_pinned_in_the_version_of_the_document() -> None:
-    pins = {pin for file in REQUIREMENTS.iterdir() for pin in file.read_text(encoding="utf-8").split()}
-    run = re.findall(r"\b((?:lang|llama|haystack|jina|whisper-)[a-z-]+) (\d+(?:\.\d+)+)", OF_APPS)
-    assert run
-    assert [f"{name}=={version}" for name, version in run if f"{name}=={version}" not in pins] == []

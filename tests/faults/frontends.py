@@ -146,7 +146,7 @@ class Frontend:
 
     def _send(self, model: str, wanted: int) -> bool:
         its, calls = self.its(model), self._calls[model]
-        near = sorted(its.tritons, key=lambda name: its.tritons[name].models[model].place)
+        near = sorted(its.tritons, key=lambda name: its.tritons[name].models[model].turn)
         while len(calls) < wanted and its.has_share(1.0):
             now = self._loop.time()
             call = Call("key", 2, None, now)

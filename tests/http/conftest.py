@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 import pytest_asyncio
 
-from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
-from tests.charges import ORG_KEY
+from tests.charges import ORG_KEY, Books
 from tests.conftest import Client, running, settings_in
 from tests.fakes import FakeTriton, add_key, add_org
 from tests.http.calls import ADMIN_KEY
@@ -63,12 +62,12 @@ def client(request: pytest.FixtureRequest, triton: FakeTriton) -> Client:
 
 
 @pytest.fixture
-async def books(settings: Settings) -> AsyncIterator[UsageQueries]:
+async def books(settings: Settings) -> AsyncIterator[Books]:
     """The ledger of the application, with a key of an organisation."""
     engine = open_engine(settings.database)
     await add_org(engine, "acme")
     await add_key(engine, ORG_KEY, org="acme")
-    yield UsageQueries(engine)
+    yield Books(engine)
     await engine.dispose()
 
 

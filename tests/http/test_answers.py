@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientError
 
-from frontend.administration.usage.queries import UsageQueries
-from frontend.app_keys import RECORDER
+from frontend.app_keys import CHARGES
+from frontend.billing.charges import Spool
 from frontend.config.settings import Settings
 from frontend.http import connection as connections
-from frontend.usage.spool import Spool
-from tests.charges import COST, ORG_KEY, charges, find_disk_full, speak
+from tests.charges import COST, ORG_KEY, Books, charges, find_disk_full, speak
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
@@ -67,14 +66,14 @@ async def test_an_answer_that_we_break_off_is_free(client: Client, settings: Set
 
 
 async def test_an_answer_that_cannot_be_charged_breaks_off(
-    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
+    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
 ) -> None:
-    await books.top_up("acme", COST, None)
+    await books.top_up("acme", COST)
     with monkeypatch.context() as patched:
         patched.setattr(Spool, "add", find_disk_full)
         with pytest.raises(ClientError):
             await speak(client, key=ORG_KEY)
-    await client.app[RECORDER]._check()
+    await client.app[CHARGES]._check()
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 

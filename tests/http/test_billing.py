@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from frontend.administration.usage.queries import UsageQueries
-from frontend.app_keys import RECORDER
+from frontend.app_keys import CHARGES
+from frontend.billing.charges import Spool
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from frontend.usage.spool import Spool
-from tests.charges import COST, ORG_KEY, TEXT, charges, find_disk_full, speak
+from tests.charges import COST, ORG_KEY, TEXT, Books, charges, find_disk_full, speak
 from tests.conftest import Client, running
 from tests.fakes import FakeTriton
 from tests.speech import encode, say, transcribe
@@ -76,10 +75,8 @@ async def test_a_request_that_fails_is_free(client: Client, settings: Settings, 
     assert await charges(client, settings) == []
 
 
-async def test_a_spent_wallet_is_429_in_the_contracts_words(
-    client: Client, books: UsageQueries, triton: FakeTriton
-) -> None:
-    await books.top_up("acme", COST, None)
+async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, books: Books, triton: FakeTriton) -> None:
+    await books.top_up("acme", COST)
     assert (await speak(client, key=ORG_KEY))[0] == 200
     status, error = await speak(client, key=ORG_KEY)
     assert len(triton.calls) == 1
@@ -87,22 +84,22 @@ async def test_a_spent_wallet_is_429_in_the_contracts_words(
     assert error["message"] == "the balance does not cover this request"
 
 
-async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", 16 * COST + 4, None)
+async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: Books) -> None:
+    await books.top_up("acme", 16 * COST + 4)
     answers = await asyncio.gather(*(speak(client, key=ORG_KEY) for _ in range(60)))
     await client.close()
     assert (sum(status == 200 for status, _ in answers), await books.balance("acme")) == (16, 4)
 
 
-async def test_a_request_that_fails_releases_its_money(client: Client, books: UsageQueries, triton: FakeTriton) -> None:
-    await books.top_up("acme", COST, None)
+async def test_a_request_that_fails_releases_its_money(client: Client, books: Books, triton: FakeTriton) -> None:
+    await books.top_up("acme", COST)
     triton.failure = BadGateway("no")
     assert (await speak(client, key=ORG_KEY))[0] == 502
     triton.failure = None
     assert (await speak(client, key=ORG_KEY))[0] == 200
 
 
-async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings: Settings, books: UsageQueries) -> None:
+async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings: Settings, books: Books) -> None:
     await speak(client, key=ORG_KEY)
     (row,) = await charges(client, settings)
     assert (row["org"], row["prepaid"], await books.balance("acme")) == ("acme", False, None)
@@ -112,7 +109,7 @@ async def test_without_a_wallet_usage_is_only_recorded(client: Client, settings:
 async def test_without_room_for_its_charge_a_request_is_refused_before_the_work(
     client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch, model: str
 ) -> None:
-    recorder = client.app[RECORDER]
+    written = client.app[CHARGES]
 
     async def statuses() -> list[int]:
         path, body = _REQUESTS[model]
@@ -120,9 +117,9 @@ async def test_without_room_for_its_charge_a_request_is_refused_before_the_work(
 
     with monkeypatch.context() as patched:
         patched.setattr(Spool, "check", find_disk_full)
-        await recorder._check()
+        await written._check()
         assert (await statuses(), triton.calls) == ([502, 503], [])
-    await recorder._check()
+    await written._check()
     assert (await statuses(), len(triton.calls)) == ([200, 200], 1)
     assert len(await charges(client, settings)) == 1
 

@@ -54,30 +54,24 @@ async def _send_on(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.02)
 
 
-async def test_an_endless_body_that_no_handler_reads_is_cut_off(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(connections, "_LINGER_SECONDS", 0.3)
+async def test_an_endless_body_that_no_handler_reads_is_cut_off(client: Client) -> None:
     async with connection(client.server.port) as (reader, writer):
         writer.write(b"GET /health/live HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n")
         assert (await read_answer(reader)).status == 200
+        started = time.monotonic()
         with pytest.raises(ConnectionError):
             await _send_on(writer)
+        assert time.monotonic() - started < 15
 
 
-async def test_an_error_on_a_connection_that_has_ended_is_not_logged(
+async def test_a_caller_that_leaves_while_its_refused_body_arrives_is_no_error(
     client: Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    server = runner_of(client).server
-    assert server is not None
-    async with connection(client.server.port):
-        await until(lambda: server.connections)
-        (served,) = server.connections
-        served.log_exception("here")
-        served.force_close()
-        await until(lambda: served.transport is None)
-        served.log_exception("gone")
-    assert [record.getMessage() for record in caplog.records if record.levelno >= logging.ERROR] == ["here"]
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("POST", EMBED, "Content-Length: 1000000", key="wrong") + b"a" * 10_000)
+        assert (await read_answer(reader)).status == 401
+    await asyncio.sleep(0.1)
+    assert [record for record in caplog.records if record.levelno >= logging.ERROR] == []
 
 
 def _held(client: Client) -> int:
@@ -134,6 +128,12 @@ async def _seconds_until_broken_off(client: Client, reader: asyncio.StreamReader
     return time.monotonic() - started
 
 
+def _unsent(sending: socket.socket) -> int:
+    """Bytes that the kernel keeps for the reader."""
+    (count,) = struct.unpack("i", fcntl.ioctl(sending.fileno(), termios.TIOCOUTQ, bytes(4)))
+    return int(count)
+
+
 async def test_little_of_an_answer_that_nobody_reads_is_in_the_kernel(client: Client, triton: FakeTriton) -> None:
     speak_long(triton)
     server = runner_of(client).server
@@ -141,14 +141,15 @@ async def test_little_of_an_answer_that_nobody_reads_is_in_the_kernel(client: Cl
     async with connection(client.server.port) as (_, writer):
         writer.write(SPOKEN)
         await until(lambda: _held(client) > 1_000_000)
-        await asyncio.sleep(0.2)
         (served,) = server.connections
         assert served.transport is not None
         sending = served.transport.get_extra_info("socket")
+        # What the reader's kernel takes is none of ours.
+        await until(lambda: _unsent(sending) > 0)
+        await asyncio.sleep(0.2)
         # The kernel counts what surrounds the bytes, too.
         assert sending.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) == 2 * connections._UNREAD_ANSWER_BYTES
-        (unread,) = struct.unpack("i", fcntl.ioctl(sending.fileno(), termios.TIOCOUTQ, bytes(4)))
-        assert 0 < unread < 4 * connections._UNREAD_ANSWER_BYTES
+        assert 0 < _unsent(sending) < 4 * connections._UNREAD_ANSWER_BYTES
 
 
 async def test_pipelined_requests_are_answered_in_order(client: Client) -> None:

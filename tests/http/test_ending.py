@@ -1,7 +1,6 @@
-"""How a process ends for its callers: every answer closes its connection, and no request that arrived is lost."""
+"""How a process ends for its callers: every answer closes its connection, and no request in flight is lost."""
 
 import asyncio
-from functools import partial
 
 import pytest
 
@@ -46,28 +45,37 @@ async def test_a_kept_connection_is_closed_with_its_next_answer(client: Client) 
         assert await reader.read() == b""
 
 
-async def test_pipelined_requests_are_all_answered_before_the_end(client: Client, triton: FakeTriton) -> None:
-    triton.wait = partial(asyncio.sleep, 0.2)
-    async with connection(client.server.port) as (reader, writer):
-        writer.write(3 * EMBEDDED)
-        await until(lambda: bool(triton.calls))
-        ended = asyncio.create_task(runner_of(client).cleanup())
-        answers = [await answer(reader) for _ in range(3)]
-        assert {each.status for each in answers} == {200}
-        assert [each.headers.get("connection") for each in answers] == [None, None, "close"]
-        assert await reader.read() == b""
-    await ended
-
-
-async def test_at_the_end_an_unfinished_body_is_awaited_and_an_idle_connection_is_closed(client: Client) -> None:
+async def test_at_the_end_an_unfinished_body_is_awaited_and_idle_connections_are_closed(client: Client) -> None:
     async with connection(client.server.port) as (idle, other), connection(client.server.port) as (reader, writer):
         other.write(EMBEDDED)
         assert (await answer(idle)).status == 200
         writer.write(EMBEDDED[:-3])
         await asyncio.sleep(0.05)
         ended = asyncio.create_task(runner_of(client).cleanup())
-        assert await idle.read() == b""
+        await asyncio.sleep(0.2)
         writer.write(EMBEDDED[-3:])
+        assert (await answer(reader)).status == 200
+        assert await reader.read() == b""
+        assert await idle.read() == b""
+    await ended
+
+
+async def test_a_request_that_arrives_on_a_kept_connection_while_others_end_is_answered(
+    client: Client, triton: FakeTriton
+) -> None:
+    async with connection(client.server.port) as (kept, other), connection(client.server.port) as (reader, writer):
+        other.write(EMBEDDED)
+        assert (await answer(kept)).status == 200
+        gate = asyncio.Event()
+        triton.wait = gate.wait
+        writer.write(EMBEDDED)
+        await until(lambda: len(triton.calls) == 2)
+        ended = asyncio.create_task(runner_of(client).cleanup())
+        await asyncio.sleep(0.1)
+        other.write(head("GET", "/v1/models"))
+        late = await answer(kept)
+        assert (late.status, late.headers["connection"]) == (200, "close")
+        gate.set()
         assert (await answer(reader)).status == 200
     await ended
 

@@ -3,17 +3,15 @@
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from types import SimpleNamespace
 
 import openai
 import pytest
 
-from frontend.access.counters import MemoryCounters
-from frontend.access.limits import Limiter
-from frontend.administration.usage.queries import UsageQueries
-from frontend.app_keys import LIMITER
+from frontend.access import storages
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
-from tests.charges import ORG_KEY, other_key
+from tests.charges import ORG_KEY, Books, other_key
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
 from tests.http.calls import logged
@@ -81,14 +79,12 @@ async def test_a_502_is_retried_after_the_time_of_the_header(caller: openai.Asyn
 
 
 async def test_a_429_is_retried_after_the_time_of_the_header(
-    client: Client, settings: Settings, caller: openai.AsyncOpenAI
+    settings: Settings, caller: openai.AsyncOpenAI, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key = await other_key(settings, limits={"embeddings": 1})
-    limiter: Limiter = client.app[LIMITER]
-    assert isinstance(limiter.counters, MemoryCounters)
     # A second before the minute turns, so that the test need not wait longer.
     begun = time.monotonic()
-    limiter.counters._clock = lambda: 59.2 + time.monotonic() - begun
+    monkeypatch.setattr(storages, "time", SimpleNamespace(time=lambda: 59.2 + time.monotonic() - begun))
     limited = caller.with_options(api_key=key)
     for _ in range(2):
         await limited.embeddings.create(model="embed-m3", input="a")
@@ -105,10 +101,10 @@ async def test_a_429_without_retries_is_a_rate_limit_error(settings: Settings, c
 
 
 async def test_an_empty_wallet_is_told_at_once_and_not_tried_again(
-    caller: openai.AsyncOpenAI, books: UsageQueries, caplog: pytest.LogCaptureFixture
+    caller: openai.AsyncOpenAI, books: Books, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level("INFO")
-    await books.top_up("acme", 1, None)
+    await books.top_up("acme", 1)
     started = time.monotonic()
     with pytest.raises(openai.RateLimitError) as refused:
         await caller.with_options(api_key=ORG_KEY).audio.speech.create(model="tts-1", voice="amy", input="Hello.")

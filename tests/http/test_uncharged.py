@@ -1,23 +1,21 @@
 """An answer with a price is charged or not sent, however a handler sends it."""
 
-import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
-from aiohttp import ServerDisconnectedError, web
+from aiohttp import web
 from aiohttp.test_utils import TestClient
 
 from frontend.app import create_app
 from frontend.app_keys import BILLING
+from frontend.billing.bill import CONTENT, Bill
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway
 from frontend.http.answers import deliver
-from frontend.http.arrival import CONTENT
-from frontend.usage.bill import Bill, UnchargedError
 from tests.charges import charges
-from tests.conftest import KEY, Client, ProductServer, bearer
+from tests.conftest import KEY, ROOT, Client, ProductServer, bearer
 from tests.fakes import FakeTriton
 
 _SECRET = b"what was worked for"
@@ -25,37 +23,20 @@ Sends = Callable[[web.Request], Awaitable[web.StreamResponse]]
 BILL = web.RequestKey("bill", Bill)
 
 
-async def _stream(request: web.Request) -> web.StreamResponse:
-    answer = web.StreamResponse()
-    await answer.prepare(request)
-    await answer.write(_SECRET)
-    return answer
-
-
-async def _whole_by_hand(request: web.Request) -> web.StreamResponse:
-    answer = web.Response(body=_SECRET)
-    await answer.prepare(request)
-    await answer.write_eof()
-    return answer
-
-
-async def _without_bill(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, {}, _SECRET)
-
-
 async def _let_go(request: web.Request) -> web.StreamResponse:
     request[BILL].release()
     return web.Response(body=_SECRET)
 
 
-async def _charged_later(request: web.Request) -> web.StreamResponse:
-    answer = await _whole_by_hand(request)
-    request[BILLING].reserve("tts-1", 10)
-    return answer
-
-
 async def _delivered(request: web.Request) -> web.StreamResponse:
-    return await deliver(request, {}, _SECRET, request[BILL])
+    return await deliver(request, {}, _SECRET)
+
+
+async def _delivered_in_pieces(request: web.Request) -> web.StreamResponse:
+    async def pieces() -> AsyncGenerator[bytes, None]:
+        yield _SECRET
+
+    return await deliver(request, {}, pieces())
 
 
 def _returned(answer: Callable[[], web.StreamResponse]) -> Sends:
@@ -72,19 +53,19 @@ def _raised(error: Callable[[], Exception]) -> Sends:
     return send
 
 
-BY_HAND: dict[str, Sends] = {
-    "a stream": _stream,
-    "by hand": _whole_by_hand,
-    "without its bill": _without_bill,
+PAID: dict[str, Sends] = {
+    "delivered": _delivered,
+    "in pieces": _delivered_in_pieces,
+    "returned": _returned(lambda: web.Response(body=_SECRET)),
 }
-RETURNED: dict[str, Sends] = {
+NOT_SENT: dict[str, Sends] = {
     "let go": _let_go,
-    "whole": _returned(lambda: web.Response(body=_SECRET)),
     "unprepared": _returned(web.StreamResponse),
     "a file": _returned(lambda: web.FileResponse(Path(__file__))),
     "a payload": _returned(lambda: web.Response(body=aiohttp.payload.StringPayload(_SECRET.decode()))),
-    "not modified": _returned(lambda: web.Response(status=304)),
+    # The work ends with an exception, which releases the bill.
     "raised": _raised(lambda: web.HTTPOk(text=_SECRET.decode())),
+    "not modified": _returned(lambda: web.Response(status=304)),
     "raised not modified": _raised(web.HTTPNotModified),
 }
 FAILS: dict[str, tuple[Sends, int]] = {
@@ -96,13 +77,11 @@ FAILS: dict[str, tuple[Sends, int]] = {
 
 @pytest.fixture
 async def client(settings: Settings, request: pytest.FixtureRequest) -> AsyncIterator[Client]:
-    """The application with a path that sends as the test wants, which reserves before it answers unless it is later."""
+    """The application with a path that reserves, and then sends as the test wants."""
     send: Sends = request.param
 
     async def handler(request: web.Request) -> web.StreamResponse:
         request[CONTENT] = b""
-        if send is _charged_later:
-            return await send(request)
         async with request[BILLING].reserve("tts-1", 10) as request[BILL]:
             return await send(request)
 
@@ -117,35 +96,26 @@ async def _call(client: Client) -> tuple[int, bytes]:
         return answer.status, await answer.read()
 
 
-@pytest.mark.parametrize("client", BY_HAND.values(), ids=BY_HAND, indirect=True)
-async def test_an_answer_that_is_sent_without_a_charge_breaks_off(client: Client, settings: Settings) -> None:
-    with contextlib.suppress(ServerDisconnectedError):
-        status, body = await _call(client)
-        assert (status, _SECRET in body) == (500, False)
-    assert len(await charges(client, settings)) == 0
+@pytest.mark.parametrize("client", PAID.values(), ids=PAID, indirect=True)
+async def test_an_answer_is_charged_however_its_handler_sends_it(client: Client, settings: Settings) -> None:
+    assert await _call(client) == (200, _SECRET)
+    assert len(await charges(client, settings)) == 1
 
 
-@pytest.mark.parametrize("client", RETURNED.values(), ids=RETURNED, indirect=True)
-async def test_an_answer_that_is_returned_without_a_charge_is_500(client: Client, settings: Settings) -> None:
+@pytest.mark.parametrize("client", NOT_SENT.values(), ids=NOT_SENT, indirect=True)
+async def test_an_answer_that_cannot_be_charged_is_500(client: Client, settings: Settings) -> None:
     status, body = await _call(client)
     assert (status, _SECRET in body) == (500, False)
     assert len(await charges(client, settings)) == 0
-
-
-@pytest.mark.parametrize("client", [_charged_later], indirect=True)
-async def test_work_cannot_begin_after_its_answer(client: Client, caplog: pytest.LogCaptureFixture) -> None:
-    with contextlib.suppress(ServerDisconnectedError):
-        await _call(client)
-    assert [record.exc_info[0] for record in caplog.records if record.exc_info] == [UnchargedError]
-
-
-@pytest.mark.parametrize("client", [_delivered], indirect=True)
-async def test_an_answer_that_is_delivered_is_charged(client: Client, settings: Settings) -> None:
-    assert await _call(client) == (200, _SECRET)
-    assert len(await charges(client, settings)) == 1
 
 
 @pytest.mark.parametrize(("client", "status"), FAILS.values(), ids=FAILS, indirect=["client"])
 async def test_a_failure_is_free(client: Client, settings: Settings, status: int) -> None:
     assert (await _call(client))[0] == status
     assert len(await charges(client, settings)) == 0
+
+
+def test_only_one_module_sends_answers_to_requests_that_cost() -> None:
+    """An answer that a handler prepares itself would not be charged. That of a live session is its handshake."""
+    senders = [path for path in (ROOT / "frontend").rglob("*.py") if ".prepare(" in path.read_text("utf-8")]
+    assert {f"{path.parent.name}/{path.name}" for path in senders} == {"http/answers.py", "realtime/handler.py"}

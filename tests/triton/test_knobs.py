@@ -29,16 +29,11 @@ def _edited(folder: Path) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["make run", "images"])
-def runs(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """What Triton runs, by model, as it is started by make run and by the images' triton.sh."""
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What Triton runs, by model, as it is started by make run. Compose and chart have ``test_forms``."""
     repository = _edited(tmp_path_factory.mktemp("edited"))
-    if request.param == "make run":
-        FIT.write(repository)
-    else:
-        linked = tmp_path_factory.mktemp("linked") / "repository"
-        FIT.link(repository, linked)
-        repository = linked
+    FIT.write(repository)
     triton = LocalTriton(repository, tmp_path_factory.mktemp("triton"), config_name=CONFIG_NAME)
     triton.start()
     try:

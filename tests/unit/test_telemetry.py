@@ -34,7 +34,7 @@ def test_onnx_runtime_reports_by_default(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", ["frontend.audio.speech_windows", "scripts.export_models.voices.export", "scripts.local_triton.server"]
+    "module", ["frontend.audio.speech_windows", "scripts.export_models.voice", "scripts.local_triton.server"]
 )
 def test_it_reports_nothing_of_the_product(tmp_path: Path, module: str) -> None:
     assert not _left_at_home(tmp_path, f"import {module}")

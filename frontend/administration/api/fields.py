@@ -16,9 +16,10 @@ from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import CONTEXT, JSON_BODIES, MEMORY_RESERVATION
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, NotFound
-from frontend.http import fields
 from frontend.http.rendering import json_response
 from frontend.middleware.auth import address_of
+from frontend.parameters.kinds import Choice, Integer, Text
+from frontend.parameters.table import refuse_unknown
 
 # Query parameters that select a page of a list.
 PAGE = ("limit", "after", "order")
@@ -34,13 +35,13 @@ def _as_dict(values: Mapping[str, Any], served: Served) -> dict[str, Any]:
 async def body(request: web.Request, known: Sequence[str]) -> dict[str, Any]:
     """The values of a JSON body. Raises 400 for an unknown name."""
     values = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], request[CONTEXT], _as_dict)
-    fields.refuse_unknown(values, known)
+    refuse_unknown(values, known)
     return values
 
 
 def name(values: Mapping[str, Any], field: str, longest: int = LONGEST_NAME) -> str | None:
     """A name, or None if absent."""
-    value = fields.text(values, field)
+    value = Text(field).read(values)
     return None if value is None else check_name(field, value, longest, field)
 
 
@@ -54,7 +55,7 @@ def in_path(request: web.Request, field: str) -> str:
 
 def expires_at(values: Mapping[str, Any]) -> int | None:
     """The time ``expires_in`` seconds from now, in seconds since 1970; None if absent."""
-    seconds = fields.integer_between(values, "expires_in", 1, LONGEST_SECONDS)
+    seconds = Integer("expires_in", most=LONGEST_SECONDS).read(values)
     return None if seconds is None else int(time.time()) + seconds
 
 
@@ -70,7 +71,7 @@ def number(values: Mapping[str, str], field: str, least: int, most: int) -> int 
 
 def page(request: web.Request, usual_order: str = "asc") -> Page:
     """The page ``?limit=100&after=...&order=desc``, with one extra row that shows whether more follow."""
-    newest_first = fields.choice(request.query, "order", ("asc", "desc"), usual_order) == "desc"
+    newest_first = Choice("order", names=("asc", "desc"), default=usual_order).read(request.query) == "desc"
     limit = number(request.query, "limit", 1, _MOST_ROWS) or _MOST_ROWS
     return Page(limit + 1, name(request.query, "after"), newest_first)
 

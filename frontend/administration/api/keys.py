@@ -13,10 +13,13 @@ from frontend.administration.registry import LONGEST_SECONDS, ROTATION_OVERLAP_S
 from frontend.config.reading import SettingsError
 from frontend.config.tables import TIERS, USUAL_TIER, check_limit
 from frontend.errors import InvalidRequest
-from frontend.http import fields
 from frontend.http.rendering import json_response
+from frontend.parameters.kinds import Choice, Integer
 
 _KEY = ("name", "tier", "org", "limits", "expires_in")
+_TIER = Choice("tier", names=TIERS)
+_STATE = Choice("state", names=("active", "all"), default="all")
+_OVERLAP = Integer("overlap", least=0, most=LONGEST_SECONDS)
 # Columns that an empty parameter removes, and that parameter.
 _REMOVABLE = {"org": "org", "expires_at": "expires_in"}
 
@@ -37,7 +40,7 @@ def _limits(values: Mapping[str, Any]) -> dict[str, int | None]:
 async def list_keys(request: web.Request) -> web.Response:
     """List keys, without their secrets. ``state=active`` omits revoked and expired ones."""
     search, org = name(request.query, "search"), name(request.query, "org", LONGEST_ORG)
-    active = fields.choice(request.query, "state", ("active", "all"), "all") == "active"
+    active = _STATE.read(request.query) == "active"
     requested = page(request)
     entries = await registry(request).entries(KeyFilter(search or "", org, active), requested)
     return rows(requested, [vars(entry) for entry in entries])
@@ -47,7 +50,7 @@ async def create_key(request: web.Request) -> web.Response:
     """Create a key. Only this answer contains it."""
     values = await body(request, _KEY)
     limits = {limit: number for limit, number in _limits(values).items() if number is not None}
-    tier = fields.choice(values, "tier", TIERS, USUAL_TIER)
+    tier = _TIER.read(values) or USUAL_TIER
     org = name(values, "org", LONGEST_ORG)
     key = await registry(request).create(name(values, "name") or "unnamed", tier, org, limits, expires_at(values))
     return json_response({"key": key, "prefix": api_key.prefix(key)})
@@ -58,7 +61,7 @@ async def change_key(request: web.Request) -> web.Response:
     values = await body(request, _KEY)
     changed: dict[str, Any] = {
         "name": name(values, "name"),
-        "tier": fields.choice(values, "tier", TIERS, "") or None,
+        "tier": _TIER.read(values) or None,
         "org": name(values, "org", LONGEST_ORG),
         "expires_at": expires_at(values),
     }
@@ -72,7 +75,7 @@ async def change_key(request: web.Request) -> web.Response:
 async def rotate_key(request: web.Request) -> web.Response:
     """Create another secret. Only this answer contains it. The old one stays valid for ``overlap`` seconds."""
     values = await body(request, ("overlap",))
-    overlap = fields.integer_between(values, "overlap", 0, LONGEST_SECONDS)
+    overlap = _OVERLAP.read(values)
     seconds = ROTATION_OVERLAP_SECONDS if overlap is None else overlap
     key = await registry(request).rotate(in_path(request, "prefix"), seconds)
     return json_response({"key": key, "prefix": api_key.prefix(key)})

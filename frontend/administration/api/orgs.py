@@ -10,12 +10,15 @@ from frontend.administration.names import LONGEST_ORG
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.config.tables import MOST_REQUESTS
 from frontend.errors import InvalidRequest
-from frontend.http import fields
 from frontend.http.rendering import json_response
+from frontend.parameters.kinds import Integer, Text
+
+_LIMIT = Integer("requests_per_minute", most=MOST_REQUESTS)
 
 
 def _limit(values: Mapping[str, Any]) -> int | None:
-    return fields.integer_between(values, "requests_per_minute", 1, MOST_REQUESTS)
+    limit: int | None = _LIMIT.read(values)
+    return limit
 
 
 def _org(org: str, limit: int | None) -> dict[str, Any]:
@@ -61,7 +64,7 @@ async def list_top_ups(request: web.Request) -> web.Response:
 async def top_up(request: web.Request) -> web.Response:
     """Add credit: ``amount`` is CHF as a string. A repeated ``reference`` adds nothing."""
     values = await body(request, ("amount", "reference"))
-    text = fields.text(values, "amount")
+    text = Text("amount").read(values)
     try:
         amount = to_micro(text or "")
     except ValueError:

@@ -11,11 +11,11 @@ from frontend.administration.usage import over_http
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.administration.usage.report import spent_a_day
 from frontend.app_keys import CALLER, LIMITER, PATHS, SETTINGS
+from frontend.billing.outcomes import OUTCOMES, percentile
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
 from frontend.http.rendering import json_response
-from frontend.usage.times import percentile
 
 # Longest period in days that one request may add up.
 _MOST_DAYS = 366
@@ -32,6 +32,8 @@ async def account(request: web.Request) -> web.Response:
     # Mobile apps use tokens, not keys.
     operations, paths = request.app[SETTINGS].operations, request.app[PATHS]
     shown = {each.limit for each in ENDPOINTS if paths.auth_of(each.path) == API_KEY and each.operation in operations}
+    # The organisation's limit is of no endpoint.
+    of_endpoints = {each.limit for each in ENDPOINTS}
     return json_response(
         {
             "key": caller.name,
@@ -42,7 +44,7 @@ async def account(request: web.Request) -> web.Response:
             "limits": [
                 {"name": name, "limit": count.limit, "remaining": count.remaining, "reset": count.reset}
                 for name, count in limits.items()
-                if name in shown
+                if name in shown or name not in of_endpoints
             ],
         }
     )
@@ -60,7 +62,7 @@ async def outcomes(request: web.Request) -> web.Response:
     rows = [
         {
             "operation": summary.operation,
-            **summary.counts,
+            **{outcome: summary.counts[outcome] for outcome in OUTCOMES},
             **{f"p{share}_seconds": percentile(summary.times, share / 100) for share in _PERCENTILES},
         }
         for summary in summaries

@@ -9,10 +9,11 @@ from aiohttp import web
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.administration.usage.report import FIRST_DAY, LAST_DAY, cells, parse_day, parse_groups, report, to_csv
 from frontend.errors import InvalidRequest
-from frontend.http import fields
 from frontend.http.rendering import json_response
+from frontend.parameters.kinds import Choice
 
 DAYS = ("first", "last")
+_FORMAT = Choice("format", names=("json", "csv"), default="json")
 PARAMETERS = (*DAYS, "by", "format")
 # Most rows of a report over HTTP. The command line has no limit.
 _MOST_ROWS = 10_000
@@ -39,7 +40,7 @@ def scope(request: web.Request, org: str | None, key_id: str | None) -> UsageFil
 async def answer(request: web.Request, queries: UsageQueries, org: str | None, key_id: str | None) -> web.Response:
     """Answer ``?first=2026-11-01&last=2026-11-30&by=day,model&format=csv``."""
     by = _parsed(request, "by", "day", parse_groups)
-    kind = fields.choice(request.query, "format", ("json", "csv"), "json")
+    kind = _FORMAT.read(request.query)
     rows = await report(queries, scope(request, org, key_id), by, _MOST_ROWS)
     if kind == "json":
         return json_response({"object": "list", "data": rows})

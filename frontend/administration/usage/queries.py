@@ -5,9 +5,9 @@ import copy
 import time
 import uuid
 from collections import Counter
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -19,24 +19,23 @@ from frontend.administration import audit
 from frontend.administration.audit import Actor
 from frontend.administration.names import MissingError, RegistryError
 from frontend.administration.paging import Page, fetch_page
+from frontend.billing.outcomes import UNTIMED
+from frontend.billing.wallets import lock, set_free
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
 from frontend.database.engine import reading
 from frontend.database.tables import (
     KEYS,
     ORGS,
-    OUTCOME_COLUMNS,
-    REQUEST_DAYS,
+    REQUEST_OUTCOMES,
     RESERVATIONS,
     SECRETS,
-    TIME_COLUMNS,
     TOPUPS,
     USAGE_DAYS,
     USAGE_EVENTS,
     WALLETS,
 )
 from frontend.errors import RateLimited
-from frontend.usage.wallets import lock, set_free
 
 _DAY = 86_400
 # Charges younger than this (seconds) cannot be deleted.
@@ -80,11 +79,11 @@ class UsageTotal:
 
 @dataclass(frozen=True)
 class OutcomeSummary:
-    """Requests of an operation by outcome (``OUTCOME_COLUMNS``), and answers by class of time."""
+    """Requests of an operation by outcome, and answers by class of time."""
 
     operation: str
-    counts: Mapping[str, int]
-    times: Sequence[int]
+    counts: Counter[str] = field(default_factory=Counter)
+    times: Counter[int] = field(default_factory=Counter)
 
 
 class KeyName(NamedTuple):
@@ -242,12 +241,17 @@ class UsageQueries:
 
     async def outcomes(self, scope: UsageFilter) -> list[OutcomeSummary]:
         """Outcomes of requests and times of answers, by operation."""
-        operation = REQUEST_DAYS.c.operation
-        sums = [sa.func.sum(REQUEST_DAYS.c[name]) for name in (*OUTCOME_COLUMNS, *TIME_COLUMNS)]
-        query = _filtered(sa.select(operation, *sums), REQUEST_DAYS, scope).group_by(operation).order_by(operation)
+        columns = REQUEST_OUTCOMES.c
+        groups = (columns.operation, columns.outcome, columns.time_class)
+        query = _filtered(sa.select(*groups, sa.func.sum(columns.requests)), REQUEST_OUTCOMES, scope)
+        summaries: dict[str, OutcomeSummary] = {}
         async with self._report() as connection:
-            rows = await connection.execute(query)
-            return [_summary(row[0], [int(count) for count in row[1:]]) for row in rows]
+            for operation, outcome, time_class, requests in await connection.execute(query.group_by(*groups)):
+                summary = summaries.setdefault(operation, OutcomeSummary(operation))
+                summary.counts[outcome] += int(requests)
+                if time_class != UNTIMED:
+                    summary.times[time_class] += int(requests)
+        return [summaries[operation] for operation in sorted(summaries)]
 
     async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, KeyName]:
         """The names of the keys with these ids; other ids, such as those of mobile users, are left out.
@@ -282,11 +286,6 @@ def _quantity(unit: str) -> sa.ColumnElement[int]:
     """The quantity of a row if its operation is priced in ``unit``, otherwise 0."""
     operations = {price.operation for price in PRICES.values() if price.unit == unit}
     return sa.case((USAGE_DAYS.c.operation.in_(operations), USAGE_DAYS.c.quantity), else_=0)
-
-
-def _summary(operation: str, counts: Sequence[int]) -> OutcomeSummary:
-    outcomes = dict(zip(OUTCOME_COLUMNS, counts, strict=False))
-    return OutcomeSummary(operation, outcomes, counts[len(OUTCOME_COLUMNS) :])
 
 
 def _totals(rows: Iterable[sa.Row[Any]], groups: int) -> list[UsageTotal]:

@@ -53,8 +53,8 @@ async def report(
     totals = await queries.usage(scope, by, most)
     names: Mapping[str, KeyName] = {}
     if "key" in by:
-        place = by.index("key")
-        names = await queries.key_names(list({total.group[place] for total in totals}), scope.org)
+        column = by.index("key")
+        names = await queries.key_names(list({total.group[column] for total in totals}), scope.org)
     return await asyncio.to_thread(_rows, totals, names, by)
 
 

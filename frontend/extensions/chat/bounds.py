@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from frontend.errors import InvalidRequest
-from frontend.http import fields
+from frontend.parameters.table import check_name
 
 COMPLETIONS, RESPONSES = "/chat/completions", "/responses"
 # The names of the most tokens of an answer, of which servers read those of the path. The last one is added to a request
@@ -63,7 +63,7 @@ def references(path: str, values: Mapping[str, Any]) -> int:
     """
     given, known = _given(values), _COMMON | _OWN[path] | _REFERENCES | _COUNTS
     for name in given:
-        fields.check_name(name)
+        check_name(name)
         if name not in known:
             raise _unbounded(name)
     for name in _COUNTS & values.keys():

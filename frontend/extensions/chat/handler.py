@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from aiohttp import web
 
 from frontend.app_keys import BILLING, CALLER, CONTEXT, JSON_BODIES, MEMORY_RESERVATION, SETTINGS, TEXT
+from frontend.billing.bill import Bill
 from frontend.catalogue.models import CHAT as MODEL
 from frontend.errors import InvalidRequest
 from frontend.extensions.chat import protocol
@@ -16,7 +17,6 @@ from frontend.extensions.chat.pipeline import ChatPipeline, TooLongAnswer
 from frontend.http.answers import deliver
 from frontend.http.json import INLINE_BYTES, read_bytes
 from frontend.http.rendering import JSON
-from frontend.usage.bill import Bill
 
 PIPELINE = web.AppKey("chat", ChatPipeline)
 
@@ -50,14 +50,14 @@ async def forward(request: web.Request) -> web.StreamResponse:
         async with request.app[PIPELINE].run(path, body, extended, context, streamed=options.stream) as (kind, pieces):
             if kind == protocol.STREAM:
                 meter = StreamMeter(options.text_bytes, hides_usage=adds_usage)
-                return await deliver(request, _STREAMED, _metered(pieces, meter, bill), bill)
+                return await deliver(request, _STREAMED, _metered(pieces, meter, bill))
             answer = await _whole(request, pieces)
         # Release the memory before a slow caller reads the answer.
         del body, extended
         usage = await _offload(request, len(answer), usage_of, answer)
         usage.note()
         bill.settle(estimate(options.text_bytes + usage.text_bytes) if usage.tokens is None else usage.tokens)
-    return await deliver(request, JSON, answer, bill)
+    return await deliver(request, JSON, answer)
 
 
 async def _offload(request: web.Request, size: int, function: Callable[[Any], T], data: Any) -> T:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from frontend.extensions.metrics import CHAT_ESTIMATES
 from frontend.observe.logs import log
-from frontend.observe.metrics import CHAT_ESTIMATES
 
 # Estimate: bytes of text per token, if the upstream reports no usage.
 _BYTES_PER_TOKEN = 4

@@ -2,7 +2,7 @@
 
 The algorithm is LocalAgreement-2 (Machacek, Dabre and Bojar, "Turning Whisper into Real-Time Transcription System",
 2023). Words that were sent are not taken back, so every later pass is read as a continuation of them. The last pass may
-correct them: it hears the whole recording.
+correct them: it transcribes the whole recording.
 """
 
 import math
@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 _MARK = re.compile(r"[.,;:?!…。，？！、।،؛؟۔]+$")
-# Words that the search for the place of a continuation compares, and the seconds by which that place may be off.
+# Words that the search for the start of a continuation compares, and the seconds by which that start may be off.
 _COMPARED = 6
 _SHIFT_SECONDS = 2.0
 # Seconds in which a pause is searched where a pass may begin.
@@ -25,14 +25,14 @@ _RUSHED_SECONDS = 0.25
 
 
 @dataclass(frozen=True)
-class Heard:
+class TimedWord:
     """A word with its leading space; times in seconds from the start of the recording."""
 
     text: str
     start: float
     end: float
 
-    def later(self, seconds: float) -> "Heard":
+    def later(self, seconds: float) -> "TimedWord":
         return replace(self, start=self.start + seconds, end=self.end + seconds)
 
     @property
@@ -47,15 +47,15 @@ class Agreement:
     """The sent words of one recording."""
 
     def __init__(self) -> None:
-        self._sent: list[Heard] = []
-        self._open: Sequence[Heard] = ()
+        self._sent: list[TimedWord] = []
+        self._open: Sequence[TimedWord] = ()
         # Whether the last sent word has lost its punctuation.
         self._is_bare = False
-        self._last: Sequence[Heard] = ()
+        self._last: Sequence[TimedWord] = ()
 
     @property
-    def words(self) -> Sequence[Heard]:
-        """The words of the last pass; before it, and if it heard none, the sent words."""
+    def words(self) -> Sequence[TimedWord]:
+        """The words of the last pass; before it, and if it had none, the sent words."""
         return self._last or self._sent
 
     @property
@@ -69,33 +69,33 @@ class Agreement:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the last pass heard nothing that is not sent."""
+        """Whether the last pass had nothing that is not sent."""
         return not self._open
 
-    def before(self, latest: float) -> list[Heard]:
+    def before(self, latest: float) -> list[TimedWord]:
         """The sent words up to the longest pause that begins in the seconds before ``latest``, if there is any."""
-        places = [
+        ends = [
             (following.start - word.end, count)
             for count, (word, following) in enumerate(pairwise(self._sent), 1)
             if latest - _SEARCHED_SECONDS <= word.end <= latest
         ]
-        return self._sent[: max(places)[1]] if places else []
+        return self._sent[: max(ends)[1]] if ends else []
 
-    def add(self, words: Sequence[Heard], *, complete: bool = False) -> str:
+    def add(self, words: Sequence[TimedWord], *, complete: bool = False) -> str:
         """Take a pass over the recording so far, and return the text to send: all if the words are ``complete``."""
-        place = following(self._sent, words, self.end)
-        rest = words[place:]
+        index = following(self._sent, words, self.end)
+        rest = words[index:]
         pairs = zip(rest, rest if complete else self._open, strict=False)
         agreed = sum(1 for _ in takewhile(lambda pair: pair[0].letters == pair[1].letters, pairs))
         self._open = rest[agreed:]
-        return self._send(words, place, place + agreed, more=True)
+        return self._send(words, index, index + agreed, more=True)
 
-    def finish(self, words: Sequence[Heard]) -> str:
+    def finish(self, words: Sequence[TimedWord]) -> str:
         """Take the last pass, over the whole recording, and return the text that was not sent yet."""
         self._open, self._last = (), words
         return self._send(words, following(self._sent, words, self.end), len(words), more=False)
 
-    def _send(self, words: Sequence[Heard], first: int, end: int, *, more: bool) -> str:
+    def _send(self, words: Sequence[TimedWord], first: int, end: int, *, more: bool) -> str:
         """The text of ``words[first:end]``, after the punctuation that was left off."""
         begins, mark = not self._sent, ""
         if self._sent and first and words[first - 1].letters == self._sent[-1].letters and (first < end or not more):
@@ -104,7 +104,7 @@ class Agreement:
             self._is_bare = False
         new = list(words[first:end])
         if new:
-            # The model ends what it hears with a full stop, even in the middle of a sentence.
+            # The model ends its text with a full stop, even in the middle of a sentence.
             self._is_bare = more and end == len(words)
             new[-1] = replace(new[-1], text=new[-1].text.removesuffix(_mark(new[-1].text) if self._is_bare else ""))
         self._sent += new
@@ -112,13 +112,13 @@ class Agreement:
         return mark + (text.lstrip() if begins else text)
 
 
-def following(said: Sequence[Heard], words: Sequence[Heard], at: float) -> int:
+def following(said: Sequence[TimedWord], words: Sequence[TimedWord], at: float) -> int:
     """The number of ``words`` that repeat what was ``said`` before them, which ends about at the second ``at``."""
     if not (said and words):
         return 0
     tail = [word.letters for word in said[-_COMPARED:]]
     letters = [word.letters for word in words]
-    best, place = -math.inf, -1
+    best, index = -math.inf, -1
     for end, second in enumerate([*(word.start for word in words), words[-1].end]):
         if abs(second - at) > _SHIFT_SECONDS:
             continue
@@ -127,22 +127,22 @@ def following(said: Sequence[Heard], words: Sequence[Heard], at: float) -> int:
         # The last word counts more: it is where the continuation begins.
         score = 2 * equal + (before[-1:] == tail[-1:]) - abs(second - at)
         if score > best:
-            best, place = score, end
-    return place if place >= 0 else sum(word.start < at for word in words)
+            best, index = score, end
+    return index if index >= 0 else sum(word.start < at for word in words)
 
 
-def is_rushed(words: Sequence[Heard]) -> bool:
+def is_rushed(words: Sequence[TimedWord]) -> bool:
     """Whether words follow each other faster than people speak: the model repeats itself at the end of short audio."""
     return any(last.end - first.start < _RUSHED_SECONDS for first, last in zip(words, words[3:], strict=False))
 
 
-def repeats_itself(words: Sequence[Heard]) -> bool:
+def repeats_itself(words: Sequence[TimedWord]) -> bool:
     """Whether words are said twice in a row: short audio, or the text before it, can lead the model into a loop."""
     letters = [word.letters for word in words]
     return any(
-        letters[place : place + count] == letters[place + count : place + 2 * count]
+        letters[index : index + count] == letters[index + count : index + 2 * count]
         for count in _REPEATED
-        for place in range(len(letters) - 2 * count + 1)
+        for index in range(len(letters) - 2 * count + 1)
     )
 
 

@@ -1,11 +1,11 @@
-"""The server's events of a live session, in the shape that the client sends: before and since the API's release."""
+"""The server's events of a live session."""
 
 import uuid
 from typing import Any
 
 from frontend.errors import ApiError
 from frontend.extensions.realtime.items import Item, milliseconds
-from frontend.extensions.realtime.protocol import BETA_FORMATS, SessionConfig
+from frontend.extensions.realtime.protocol import SessionConfig
 
 _TRANSCRIPTION = "conversation.item.input_audio_transcription"
 Fields = dict[str, Any]
@@ -20,41 +20,18 @@ def event(kind: str, **fields: Any) -> Fields:
     return {"type": kind, "event_id": new_id("event"), **fields}
 
 
-def session(kind: str, name: str, config: SessionConfig, expires_at: int, *, beta: bool) -> Fields:
+def session(kind: str, name: str, config: SessionConfig, expires_at: int) -> Fields:
     """A session that was ``created`` or ``updated``."""
-    shape = _beta(config) if beta else _released(config)
-    prefix = "transcription_session" if beta else "session"
-    payload = {"id": name, "object": "realtime.transcription_session", "expires_at": expires_at, **shape}
-    return event(f"{prefix}.{kind}", session=payload)
-
-
-def _detection(config: SessionConfig) -> Fields | None:
-    return {"type": "server_vad", **vars(config.detection)} if config.detection is not None else None
-
-
-def _transcription(config: SessionConfig) -> Fields:
-    return {"model": config.model, "language": config.language or None, "prompt": config.prompt}
-
-
-def _released(config: SessionConfig) -> Fields:
+    detection = {"type": "server_vad", **vars(config.detection)} if config.detection is not None else None
     audio = {
         "format": {"type": config.audio_format, "rate": config.rate},
         "noise_reduction": None,
-        "transcription": _transcription(config),
-        "turn_detection": _detection(config),
+        "transcription": {"model": config.model, "language": config.language or None, "prompt": config.prompt},
+        "turn_detection": detection,
     }
-    return {"type": "transcription", "audio": {"input": audio}, "include": None}
-
-
-def _beta(config: SessionConfig) -> Fields:
-    return {
-        "modalities": ["audio", "text"],
-        "input_audio_format": next(name for name, own in BETA_FORMATS.items() if own == config.audio_format),
-        "input_audio_transcription": _transcription(config),
-        "turn_detection": _detection(config),
-        "input_audio_noise_reduction": None,
-        "client_secret": None,
-    }
+    payload = {"id": name, "object": "realtime.transcription_session", "expires_at": expires_at}
+    payload |= {"type": "transcription", "audio": {"input": audio}, "include": None}
+    return event(f"session.{kind}", session=payload)
 
 
 def error(failure: ApiError, client_event: str | None) -> Fields:
@@ -75,14 +52,13 @@ def speech_stopped(item: Item) -> Fields:
     return event("input_audio_buffer.speech_stopped", audio_end_ms=end, item_id=item.id)
 
 
-def committed(item: Item, *, beta: bool) -> list[Fields]:
+def committed(item: Item) -> list[Fields]:
     """The events of an item whose audio is complete."""
     content = [{"type": "input_audio", "transcript": None}]
     payload = {"id": item.id, "object": "realtime.item", "type": "message", "status": "completed", "role": "user"}
     added = {"previous_item_id": item.previous, "item": {**payload, "content": content}}
-    kinds = ("created",) if beta else ("added", "done")
     first = event("input_audio_buffer.committed", item_id=item.id, previous_item_id=item.previous)
-    return [first, *(event(f"conversation.item.{kind}", **added) for kind in kinds)]
+    return [first, *(event(f"conversation.item.{kind}", **added) for kind in ("added", "done"))]
 
 
 def delta(item: Item, text: str) -> Fields:

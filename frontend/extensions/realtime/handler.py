@@ -1,50 +1,50 @@
 """GET /v1/realtime, a WebSocket."""
 
-from aiohttp import WSCloseCode, web
+from collections.abc import Sequence
+
+from aiohttp import WSCloseCode, hdrs, web
 
 from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
-from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.errors import BadGateway, InvalidRequest
 from frontend.extensions.realtime.pipeline import PATH, LivePipeline
+from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.session import Session
-from frontend.extensions.realtime.subprotocols import BETA, REALTIME, key_of, offered
+from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
-from frontend.http import fields
-from frontend.http.connection import ON_REVOKED, ends_connection, on_leaving
+from frontend.http.connection import ON_REVOKED
+from frontend.http.state import SERVER_STATE
 from frontend.observe.logs import log
 
 PIPELINE = web.AppKey("live", LivePipeline)
-QUERY = ("intent", "model")
-_INTENT = "transcription"
-# The header of clients from before the release.
-_BETA_HEADER = "OpenAI-Beta"
+QUERY = tuple(each.name for each in PARAMETERS)
 
 
 async def transcribe_live(request: web.Request) -> web.StreamResponse:
     settings, live = request.app[SETTINGS], request.app[PIPELINE]
-    config = SessionConfig(fields.model(request.query, settings.served.model_names(TRANSCRIPTIONS)))
-    fields.choice(request.query, "intent", (_INTENT,), _INTENT)
+    given = {each.name: each.read(request.query, settings.served) for each in PARAMETERS}
+    config = SessionConfig(given["model"])
     protocols = offered(request.headers)
     # aiohttp would log the protocols of a client that offers none of ours, and a key may be one.
     if protocols and REALTIME not in protocols:
         raise InvalidRequest("Sec-WebSocket-Protocol must list realtime")
     socket = Socket(request)
-    if not socket.can_prepare(request):
+    upgrade = _with_one_line(request, protocols)
+    if not socket.can_prepare(upgrade):
         raise InvalidRequest("this path is a WebSocket: the request must ask for the upgrade")
-    if ends_connection(request):
+    state = request.app[SERVER_STATE]
+    if state.closing:
         raise BadGateway("this server is about to stop, retry")
-    beta = BETA in protocols or "realtime" in request.headers.get(_BETA_HEADER, "")
-    async with live.admitted(request[CALLER]) as place:
-        await socket.prepare(request)
+    async with live.admitted(request[CALLER]) as counted:
+        await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
-        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config, beta=beta)
-        on_leaving(request, session.leave)
+        session = Session(live, wire, transcriber, request[CONTEXT], request[MEMORY_RESERVATION], config)
+        state.leaving.add(session.leave)
         request[ON_REVOKED] = lambda failure: wire.end(WSCloseCode.POLICY_VIOLATION, failure)
         try:
-            await session.run(place.close)
+            await session.run(counted.close)
         except ConnectionError:
             # The client has gone.
             pass
@@ -52,7 +52,18 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
             # No other answer can follow the upgrade.
             log.exception("unforeseen error")
             await wire.close(SessionEnd(WSCloseCode.INTERNAL_ERROR))
+        finally:
+            state.leaving.discard(session.leave)
     return socket
+
+
+def _with_one_line(request: web.Request, protocols: Sequence[str]) -> web.Request:
+    """The request with its protocols in one line: of several, aiohttp reads the first."""
+    if not protocols:
+        return request
+    headers = request.headers.copy()
+    headers[hdrs.SEC_WEBSOCKET_PROTOCOL] = ",".join(protocols)
+    return request.clone(headers=headers)
 
 
 ROUTES = [web.get(PATH, transcribe_live, allow_head=False)]

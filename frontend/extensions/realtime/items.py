@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.detector import FRAME
 from frontend.audio.prepare import SAMPLE_BYTES
+from frontend.billing.bill import Bill
 from frontend.extensions.realtime.agreement import Agreement
 from frontend.extensions.realtime.protocol import SessionConfig
-from frontend.usage.bill import Bill
 
-# Samples after the last speech that a pass needs to hear its last word.
+# Samples after the last speech without which a pass misses its last word.
 _AFTER_SPEECH = SAMPLE_RATE // 5
 # Samples from which on a short pause ends an item.
 _LONG, _SHORT_PAUSE = 20 * SAMPLE_RATE, SAMPLE_RATE // 5
-# Frames at the end of a long item in which the place of a cut is searched.
+# Frames at the end of a long item in which a cut is searched.
 _SEARCHED_FRAMES = 4 * SAMPLE_RATE // FRAME
 
 
@@ -25,7 +25,7 @@ def milliseconds(samples: int) -> int:
 class Item:
     """An item of a session.
 
-    ``start`` is the place of its first sample in the session. ``speech_end`` counts samples from there; 0 is none.
+    ``start`` is the position of its first sample in the session. ``speech_end`` counts samples from there; 0 is none.
     ``loud_frames`` are those with speech. ``tried`` are the samples of the last pass that began, ``sent`` those of the
     last one with words that were sent.
     """
@@ -40,8 +40,8 @@ class Item:
     loud_frames: int = 0
     tried: int = 0
     sent: int = 0
-    # The language in which the model heard it; empty before its first pass.
-    heard_language: str = ""
+    # The language that the model detected; empty before its first pass.
+    detected_language: str = ""
     agreement: Agreement = field(default_factory=Agreement)
     bill: Bill | None = None
     # Whether it ended without its last pass.
@@ -49,8 +49,8 @@ class Item:
 
     @property
     def language(self) -> str:
-        """The language that the client says, or in which the model heard it."""
-        return self.config.language or self.heard_language
+        """The language that the client says, or that the model detected."""
+        return self.config.language or self.detected_language
 
     @property
     def samples(self) -> int:
@@ -63,7 +63,7 @@ class Item:
 
     @property
     def pauses_late(self) -> bool:
-        """Whether it is long and in a short pause: a better place to end than its longest length."""
+        """Whether it is long and in a short pause: a better end than its longest length."""
         return 0 < self.speech_end <= self.samples - _SHORT_PAUSE and self.samples >= _LONG
 
     def add(self, audio: bytes, probability: float, threshold: float) -> None:
@@ -74,19 +74,19 @@ class Item:
             self.speech_end = self.samples
             self.loud_frames += 1
 
-    def hears_all(self, samples: int) -> bool:
-        """Whether a pass over the first ``samples`` hears all the speech."""
+    def covers(self, samples: int) -> bool:
+        """Whether a pass over the first ``samples`` covers all the speech."""
         return samples >= min(self.samples, self.speech_end + _AFTER_SPEECH)
 
     def cut(self) -> tuple[bytes, list[float]]:
         """Take the end off a long item, from its least speech-like frame after the sent words."""
         first = int(self.agreement.end * SAMPLE_RATE) // FRAME + 1
         frames = range(max(first, len(self.probabilities) - _SEARCHED_FRAMES), len(self.probabilities))
-        place = min(frames, key=lambda frame: self.probabilities[frame], default=len(self.probabilities))
-        # Frames from the client's padding are whole, so that places are multiples of a frame.
-        samples = place * FRAME
-        audio, probabilities = bytes(self.audio[samples * SAMPLE_BYTES :]), self.probabilities[place:]
+        cut = min(frames, key=lambda frame: self.probabilities[frame], default=len(self.probabilities))
+        # Frames from the client's padding are whole, so that positions are multiples of a frame.
+        samples = cut * FRAME
+        audio, probabilities = bytes(self.audio[samples * SAMPLE_BYTES :]), self.probabilities[cut:]
         del self.audio[samples * SAMPLE_BYTES :]
-        del self.probabilities[place:]
+        del self.probabilities[cut:]
         self.speech_end = min(self.speech_end, samples)
         return audio, probabilities

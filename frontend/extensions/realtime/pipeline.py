@@ -1,4 +1,4 @@
-"""What all live sessions share: the models, the threads that listen, the ledger, and the number of sessions."""
+"""What all live sessions share: the models, the threads that detect speech, the ledger, and the number of sessions."""
 
 import asyncio
 from collections import Counter
@@ -9,23 +9,23 @@ from typing import TypeVar
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
+from frontend.billing.bill import Bill, Billing, IdempotencyKey
+from frontend.billing.charges import Charges
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import RateLimited
-from frontend.extensions.realtime.agreement import Heard
+from frontend.extensions.metrics import LIVE_SESSIONS
+from frontend.extensions.realtime.agreement import TimedWord
 from frontend.extensions.realtime.items import Item, milliseconds
 from frontend.extensions.realtime.protocol import SessionConfig
 from frontend.extensions.realtime.stretches import Stretch
-from frontend.extensions.realtime.turns import Frames, Listener
+from frontend.extensions.realtime.turns import Frames, StreamDetector
 from frontend.extensions.realtime.wire import USUAL_MESSAGE
-from frontend.observe.metrics import LIVE_SESSIONS
 from frontend.operations.transcription.assembly import WORDS
 from frontend.operations.transcription.pipeline import TranscriptionPipeline, model_inputs
 from frontend.tritons.inference import Inputs
-from frontend.usage.bill import Bill, Billing, IdempotencyKey
-from frontend.usage.recorder import Recorder
 
 PATH = "/v1/realtime"
 # Within a key, passes over speech that goes on wait for all other calls.
@@ -40,9 +40,9 @@ _MESSAGES_AT_ONCE = 4
 
 @dataclass(frozen=True)
 class Answer:
-    """What the model heard: words, their language, and the probability that it was no speech."""
+    """What the model transcribed: words, their language, and the probability that it was no speech."""
 
-    words: list[Heard]
+    words: list[TimedWord]
     language: str
     no_speech_prob: float
 
@@ -55,7 +55,7 @@ class LivePipeline:
     transcription: TranscriptionPipeline
     threads: WorkerQueue
     unbilled: UnbilledWorkThrottle
-    recorder: Recorder
+    charges: Charges
     keys: Identifies
     turnstile: Turnstile = field(default_factory=lambda: Turnstile(_MESSAGES_AT_ONCE))
     _open: Counter[str] = field(default_factory=Counter)
@@ -65,18 +65,18 @@ class LivePipeline:
     async def admitted(self, caller: Caller) -> AsyncIterator[ExitStack]:
         """Count a session, and wait until it may open. Raises ``RateLimited`` if the key has too many.
 
-        Its place is free at the end, or when what it yields is closed.
+        It counts until the end, or until what this yields is closed.
         """
         if self._open[caller.id] >= self.settings.live_sessions:
             message = f"too many live sessions of this key at once (at most {self.settings.live_sessions})"
             raise RateLimited(message, headers={"Retry-After": _RETRY_AFTER})
-        with ExitStack() as place:
+        with ExitStack() as counted:
             self._open[caller.id] += 1
-            place.callback(self._leave, caller.id)
+            counted.callback(self._leave, caller.id)
             async with self._opening:
                 await asyncio.sleep(_OPENING_SECONDS)
-            place.enter_context(LIVE_SESSIONS.labels(caller.tier).track_inprogress())
-            yield place
+            counted.enter_context(LIVE_SESSIONS.labels(caller.tier).track_inprogress())
+            yield counted
 
     def _leave(self, key: str) -> None:
         self._open[key] -= 1
@@ -84,12 +84,12 @@ class LivePipeline:
             del self._open[key]
 
     async def frames(
-        self, listener: Listener, data: bytes, context: RequestContext, timer: WorkTimer, *, last: bool
+        self, detector: StreamDetector, data: bytes, context: RequestContext, timer: WorkTimer, *, last: bool
     ) -> Frames:
-        """Listen in a thread. A key whose speech detection mostly finds silence is slowed down, and then refused."""
+        """Detect speech in a thread. A key with mostly silence is slowed down, and then refused."""
         async with self.unbilled.paced(context.key):
             used = (timer.measure(),)
-            return await self.threads.run_with(used, self._context(context), listener.hear, data, last=last)
+            return await self.threads.run_with(used, self._context(context), detector.detect, data, last=last)
 
     async def words(
         self, config: SessionConfig, stretch: Stretch, context: RequestContext, sent: Callable[[], None] | None
@@ -106,13 +106,13 @@ class LivePipeline:
 
         rank = context.rank if sent is None else _INTERIM_RANK
         context = replace(self._context(context), rank=rank)
-        arrays = await self.transcription.hear(config.model, stretch.seconds, inputs, context)
+        arrays = await self.transcription.transcribe_window(config.model, stretch.seconds, inputs, context)
         starts, ends, texts, _ = (arrays[name].reshape(-1).tolist() for name in WORDS)
-        heard = [
-            Heard(text.decode("utf-8", "replace"), start, end)
+        words = [
+            TimedWord(text.decode("utf-8", "replace"), start, end)
             for text, start, end in zip(texts, starts, ends, strict=True)
         ]
-        return Answer(stretch.words(heard), arrays["language"].item().decode(), arrays["no_speech_prob"].item())
+        return Answer(stretch.words(words), arrays["language"].item().decode(), arrays["no_speech_prob"].item())
 
     async def parse(self, parses: Callable[[], T], size: int, context: RequestContext) -> T:
         """Parse a message of ``size`` characters: a long one in a thread, because it takes long."""
@@ -124,7 +124,7 @@ class LivePipeline:
         """
         caller = await self.keys.identify(token)
         key = IdempotencyKey(item.id, PATH, b"")
-        billing = Billing(self.recorder, self.settings.prices, caller, self._context(context), lambda: key)
+        billing = Billing(self.charges, self.settings.prices, caller, self._context(context), lambda: key)
         return await billing.reserve(item.config.model, milliseconds(samples)).__aenter__()
 
     async def extend(self, bill: Bill, context: RequestContext, samples: int) -> None:

@@ -1,4 +1,4 @@
-"""The client's events of a live session, in the two shapes that OpenAI's clients send: before and since its release."""
+"""The client's events of a live session."""
 
 import base64
 import binascii
@@ -8,14 +8,15 @@ from typing import Any
 
 import orjson
 
-from frontend.catalogue.models import TRANSCRIPTIONS, Served
+from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
 from frontend.extensions.realtime.turns import FORMATS
-from frontend.http import fields
-from frontend.operations.transcription.protocol import LONGEST_PROMPT, parse_language
+from frontend.parameters.kinds import Choice, Text
+from frontend.parameters.table import check_name
+from frontend.parameters.transcription import LANGUAGE, LONGEST_PROMPT, MODEL
 
-# The names of audio formats before the release.
-BETA_FORMATS = {"pcm16": "audio/pcm", "g711_ulaw": "audio/pcmu", "g711_alaw": "audio/pcma"}
+# The parameters of the path.
+QUERY = (Choice("intent", names=("transcription",), default="transcription"), MODEL)
 # The least and the most of each number of a detection.
 _BOUNDS = {"threshold": (0, 1), "prefix_padding_ms": (0, 2_000), "silence_duration_ms": (64, 10_000)}
 _LONGEST_ID = 512  # characters
@@ -31,7 +32,7 @@ _PCM, _PCM_RATES = "audio/pcm", (8_000, 16_000, 24_000, 48_000)
 _INPUT = ("noise_reduction",)
 _DETECTION = ("create_response", "interrupt_response", "idle_timeout_ms", "eagerness")
 _TRANSCRIPTION = ("delay", "keywords", "languages")
-_SESSION = ("id", "object", "type", "expires_at", "include", "modalities", "client_secret")
+_SESSION = ("id", "object", "type", "expires_at", "include")
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,9 @@ class SessionConfig:
 
 @dataclass(frozen=True)
 class Update:
-    """New options, and whether they came in the shape before the release."""
+    """New options."""
 
     config: SessionConfig
-    beta: bool
 
 
 @dataclass(frozen=True)
@@ -113,9 +113,7 @@ def parse(event: Mapping[str, Any], config: SessionConfig, served: Served) -> Ev
         case "input_audio_buffer.clear":
             return Clear()
         case "session.update":
-            return Update(_released(_object(event, "session", "session"), config, served), beta=False)
-        case "transcription_session.update":
-            return Update(_beta(_object(event, "session", "session"), config, served), beta=True)
+            return Update(_updated(_object(event, "session", "session"), config, served))
         case str() as name:
             raise InvalidRequest(f"unknown event: {name[:64]}", param="type", code="invalid_event")
     raise InvalidRequest("missing parameter: type", param="type", code="invalid_event")
@@ -148,12 +146,12 @@ def _object(values: Mapping[str, Any], name: str, place: str) -> Mapping[str, An
 
 def _refuse_unknown(values: Mapping[str, Any], place: str, *known: Collection[str]) -> None:
     for name in values:
-        fields.check_name(name)
+        check_name(name)
         if not any(name in names for names in known):
             raise InvalidRequest(f"unknown parameter: {place}.{name}", param=f"{place}.{name}")
 
 
-def _released(session: Mapping[str, Any], config: SessionConfig, served: Served) -> SessionConfig:
+def _updated(session: Mapping[str, Any], config: SessionConfig, served: Served) -> SessionConfig:
     if session.get("type") != "transcription":
         raise InvalidRequest("session.type must be transcription", param="session.type")
     _refuse_unknown(session, "session", ("audio",), _SESSION)
@@ -169,7 +167,15 @@ def _released(session: Mapping[str, Any], config: SessionConfig, served: Served)
     if given.get("format") is not None:
         audio_format, rate = _format(_object(given, "format", f"{place}.format"), f"{place}.format")
         config = replace(config, audio_format=audio_format, rate=rate)
-    return _common(given, "transcription", place, config, served)
+    if given.get("transcription") is not None:
+        value = _object(given, "transcription", f"{place}.transcription")
+        config = _transcription(value, f"{place}.transcription", config, served)
+    if "turn_detection" not in given:
+        return config
+    if given["turn_detection"] is None:
+        return replace(config, detection=None)
+    place = f"{place}.turn_detection"
+    return replace(config, detection=_detection(_object(given, "turn_detection", place), place, config.detection))
 
 
 def _format(value: Mapping[str, Any], place: str) -> tuple[str, int]:
@@ -184,37 +190,14 @@ def _format(value: Mapping[str, Any], place: str) -> tuple[str, int]:
     return name, usual if rate is None else int(rate)
 
 
-def _beta(session: Mapping[str, Any], config: SessionConfig, served: Served) -> SessionConfig:
-    known = ("input_audio_format", "input_audio_transcription", "turn_detection", "input_audio_noise_reduction")
-    _refuse_unknown(session, "session", known, _SESSION)
-    if (name := session.get("input_audio_format")) is not None:
-        if not isinstance(name, str) or name not in BETA_FORMATS:
-            place = "session.input_audio_format"
-            raise InvalidRequest(f"{place} must be one of {', '.join(BETA_FORMATS)}", param=place)
-        config = replace(config, audio_format=BETA_FORMATS[name], rate=FORMATS[BETA_FORMATS[name]][1])
-    return _common(session, "input_audio_transcription", "session", config, served)
-
-
-def _common(given: Mapping[str, Any], name: str, place: str, config: SessionConfig, served: Served) -> SessionConfig:
-    """The options that both shapes have."""
-    if given.get(name) is not None:
-        config = _transcription(_object(given, name, f"{place}.{name}"), f"{place}.{name}", config, served)
-    if "turn_detection" not in given:
-        return config
-    if given["turn_detection"] is None:
-        return replace(config, detection=None)
-    place = f"{place}.turn_detection"
-    return replace(config, detection=_detection(_object(given, "turn_detection", place), place, config.detection))
-
-
 def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig, served: Served) -> SessionConfig:
     _refuse_unknown(values, place, ("model", "language", "prompt"), _TRANSCRIPTION)
     if values.get("model") is not None:
-        config = replace(config, model=fields.model(values, served.model_names(TRANSCRIPTIONS)))
+        config = replace(config, model=MODEL.read(values, served))
     if "language" in values:
-        config = replace(config, language=parse_language(fields.text(values, "language")))
+        config = replace(config, language=LANGUAGE.read(values, served) or "")
     if "prompt" in values:
-        prompt = fields.text(values, "prompt") or ""
+        prompt = Text("prompt").read(values, served) or ""
         if len(prompt) > LONGEST_PROMPT:
             raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param=f"{place}.prompt")
         config = replace(config, prompt=prompt)

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 
 from aiohttp import web
 
-from frontend.app_keys import API_KEYS, RECORDER, SETTINGS, THREADS, TRANSCRIPTION, UNBILLED_WORK
+from frontend.app_keys import API_KEYS, CHARGES, SETTINGS, THREADS, TRANSCRIPTION, UNBILLED_WORK
 from frontend.catalogue.endpoints import Paths
 from frontend.catalogue.extensions import REALTIME as NAME
 from frontend.catalogue.models import TRANSCRIPTIONS
@@ -21,7 +21,7 @@ def _is_on(settings: Settings) -> bool:
 
 async def _start(app: web.Application, closing: AsyncExitStack) -> None:
     app[handler.PIPELINE] = LivePipeline(
-        app[SETTINGS], app[TRANSCRIPTION], app[THREADS], app[UNBILLED_WORK], app[RECORDER], app[API_KEYS]
+        app[SETTINGS], app[TRANSCRIPTION], app[THREADS], app[UNBILLED_WORK], app[CHARGES], app[API_KEYS]
     )
 
 

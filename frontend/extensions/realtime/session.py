@@ -18,12 +18,12 @@ from frontend.extensions.realtime.items import Item
 from frontend.extensions.realtime.pipeline import LivePipeline
 from frontend.extensions.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update
 from frontend.extensions.realtime.transcriber import Transcriber
-from frontend.extensions.realtime.turns import FORMATS, FRAME_MS, Listener, Turns
+from frontend.extensions.realtime.turns import FORMATS, FRAME_MS, StreamDetector, Turns
 from frontend.extensions.realtime.wire import USUAL_MESSAGE, SessionEnd, Wire
 from frontend.http.memory import MemoryReservation
 from frontend.observe.record import current
 
-# Seconds of audio that are listened to at once, unless an item ends before.
+# Seconds of audio in which speech is detected at once, unless an item ends before.
 _SLICE_SECONDS = 0.06
 # The most of it, so that the event loop is held for milliseconds.
 _LONGEST_SLICE_SECONDS = 2.0
@@ -37,8 +37,6 @@ _COMMIT_EMPTY = "input_audio_buffer_commit_empty"
 
 
 class Session:
-    """``beta`` is whether the client uses the shape of events before the release."""
-
     def __init__(
         self,
         pipeline: LivePipeline,
@@ -47,15 +45,13 @@ class Session:
         context: RequestContext,
         memory: MemoryReservation,
         config: SessionConfig,
-        *,
-        beta: bool,
     ) -> None:
         self._pipeline, self._wire, self._transcriber = pipeline, wire, transcriber
-        self._context, self._memory, self._config, self._beta = context, memory, config, beta
+        self._context, self._memory, self._config = context, memory, config
         self._id, self._expires_at = events.new_id("sess"), int(time.time() + pipeline.settings.live_seconds)
-        self._listener: Listener | None = None
+        self._detector: StreamDetector | None = None
         self._raw = bytearray()
-        # Samples that were listened to.
+        # Samples in which speech was detected.
         self._position = 0
         # The latest audio outside of items, int16 at 16 kHz: the padding of the next one.
         self._before = bytearray()
@@ -132,7 +128,7 @@ class Session:
         return True
 
     async def _send_session(self, kind: str) -> None:
-        await self._wire.send(events.session(kind, self._id, self._config, self._expires_at, beta=self._beta))
+        await self._wire.send(events.session(kind, self._id, self._config, self._expires_at))
 
     @property
     def _held_bytes(self) -> int:
@@ -150,7 +146,7 @@ class Session:
             case Append(audio):
                 self._raw += audio
                 while len(self._raw) >= _SLICE_SECONDS * self._bytes_per_second:
-                    await self._listen()
+                    await self._detect()
                     # A whole recording may have come at once.
                     await self._transcriber.room()
                     self._count_memory()
@@ -160,21 +156,21 @@ class Session:
             case Clear():
                 self._forget()
                 await self._wire.send(events.event("input_audio_buffer.cleared"))
-            case Update(config, beta):
-                await self._update(config, beta=beta)
+            case Update(config):
+                await self._update(config)
 
-    async def _update(self, config: SessionConfig, *, beta: bool) -> None:
+    async def _update(self, config: SessionConfig) -> None:
         self._pipeline.transcription.refuse_language(config.model, config.language)
         if (config.audio_format, config.rate) != (self._config.audio_format, self._config.rate):
-            await self._listen(last=True)
-            self._listener = None
+            await self._detect(last=True)
+            self._detector = None
         if config.detection != self._config.detection:
             self._turns = _turns(config)
-        self._config, self._beta = config, beta
+        self._config = config
         await self._send_session("updated")
 
     async def _commit_by_client(self) -> None:
-        await self._listen(last=True)
+        await self._detect(last=True)
         if self._transcriber.open is None and len(self._before) >= _SHORTEST * SAMPLE_BYTES:
             # The client has sent audio, in which nobody speaks.
             self._begin(self._position - len(self._before) // SAMPLE_BYTES, bytes(self._before), [])
@@ -188,24 +184,24 @@ class Session:
     def _forget(self) -> None:
         self._raw.clear()
         self._before.clear()
-        self._listener, self._turns = None, _turns(self._config)
+        self._detector, self._turns = None, _turns(self._config)
         self._transcriber.discard()
 
-    async def _listen(self, *, last: bool = False) -> None:
+    async def _detect(self, *, last: bool = False) -> None:
         """Find speech in the audio that has arrived. With ``last``, also in less than a frame."""
         while last and len(self._raw) > _LONGEST_SLICE_SECONDS * self._bytes_per_second:
-            await self._listen()
+            await self._detect()
         most = int(_LONGEST_SLICE_SECONDS * self._bytes_per_second)
         data = bytes(self._raw[:most])
         del self._raw[:most]
-        if self._listener is None:
+        if self._detector is None:
             if not data:
                 return
-            self._listener = Listener(self._config.audio_format, self._config.rate)
+            self._detector = StreamDetector(self._config.audio_format, self._config.rate)
         await self._wire.pace(len(data) / self._bytes_per_second)
-        heard = await self._pipeline.frames(self._listener, data, self._context, self._transcriber.timer, last=last)
-        outgoing, left = [], heard.count
-        for samples, probability in zip(heard.samples, heard.probabilities.tolist(), strict=True):
+        frames = await self._pipeline.frames(self._detector, data, self._context, self._transcriber.timer, last=last)
+        outgoing, left = [], frames.count
+        for samples, probability in zip(frames.samples, frames.probabilities.tolist(), strict=True):
             count = min(left, len(samples))
             left -= count
             outgoing += self._add(samples[:count].tobytes(), probability)
@@ -241,9 +237,9 @@ class Session:
         item = Item(events.new_id("item"), self._last_item, self._config, start)
         self._last_item, self._transcriber.open = item.id, item
         size = FRAME * SAMPLE_BYTES
-        for number, place in enumerate(range(0, len(audio), size)):
+        for number, start in enumerate(range(0, len(audio), size)):
             probability = probabilities[number] if number < len(probabilities) else 0.0
-            item.add(audio[place : place + size], probability, self._threshold)
+            item.add(audio[start : start + size], probability, self._threshold)
 
     def _cut(self, item: Item) -> list[events.Fields]:
         """Commit most of an item that is as long as the model's window, and go on in a new one."""
@@ -255,7 +251,7 @@ class Session:
     def _commit(self) -> list[events.Fields]:
         item = self._transcriber.commit()
         stopped = [] if self._turns is None else [events.speech_stopped(item)]
-        return [*stopped, *events.committed(item, beta=self._beta)]
+        return [*stopped, *events.committed(item)]
 
     def _started(self) -> list[events.Fields]:
         item = self._transcriber.open

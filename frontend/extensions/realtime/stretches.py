@@ -1,4 +1,4 @@
-"""What the model hears in a pass: an item after those before it, or the end of an open item."""
+"""What a pass transcribes: an item after those before it, or the end of an open item."""
 
 from collections import deque
 from collections.abc import Sequence
@@ -6,16 +6,16 @@ from dataclasses import dataclass
 
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.audio.prepare import SAMPLE_BYTES
-from frontend.extensions.realtime.agreement import Heard, following
+from frontend.extensions.realtime.agreement import TimedWord, following
 from frontend.extensions.realtime.items import Item
 
-# Seconds of an item together with those before it. Short items are heard better with them, long ones need none.
+# Seconds of an item together with those before it. Short items are transcribed better with them, long ones need none.
 _MOST_SECONDS = 10.0
-# Seconds at the end of an open item that each pass hears.
+# Seconds at the end of an open item that each pass transcribes.
 _RECENT_SECONDS = 2.0
 # Characters of the text before a stretch, of which a pass over an open item takes fewer, as each takes time.
 _CONTEXT, _SHORT_CONTEXT = 800, 200
-# Seconds of the shortest audio that is heard after a text. Shorter audio may be heard as its repetition.
+# Seconds of the shortest audio that is transcribed after a text. Shorter audio may give its repetition.
 _LEAST_SECONDS = 2.0
 _BYTES_PER_SECOND = SAMPLE_RATE * SAMPLE_BYTES
 _SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！", "।", "؟", "۔")
@@ -25,24 +25,24 @@ _SENTENCE_ENDS = (".", "?", "!", "…", "。", "？", "！", "।", "؟", "۔")
 class Stretch:
     """Audio, int16, up to the sample ``end`` of an item, and the text before it.
 
-    ``start`` is in seconds of the item. It is negative if items before it are heard too, whose words are ``earlier``,
-    and positive if the ``kept`` words of the item come before.
+    ``start`` is in seconds of the item. It is negative if items before it are transcribed too, whose words are
+    ``earlier``, and positive if the ``kept`` words of the item come before.
     """
 
     audio: bytes
     context: str
     end: int
     start: float = 0.0
-    earlier: Sequence[Heard] = ()
-    kept: Sequence[Heard] = ()
+    earlier: Sequence[TimedWord] = ()
+    kept: Sequence[TimedWord] = ()
 
     @property
     def seconds(self) -> float:
         return len(self.audio) / _BYTES_PER_SECOND
 
-    def words(self, heard: Sequence[Heard]) -> list[Heard]:
-        """The item's words up to the end of the stretch, from what the model heard."""
-        later = [word.later(self.start) for word in heard]
+    def words(self, found: Sequence[TimedWord]) -> list[TimedWord]:
+        """The item's words up to the end of the stretch, from what the model found."""
+        later = [word.later(self.start) for word in found]
         return [*self.kept, *later[following(self.earlier, later, 0.0) :]]
 
 
@@ -51,7 +51,7 @@ class History:
 
     def __init__(self) -> None:
         self._language = ""
-        self._items: deque[tuple[bytes, Sequence[Heard]]] = deque()
+        self._items: deque[tuple[bytes, Sequence[TimedWord]]] = deque()
         # What was said before them.
         self._text = ""
 
@@ -67,7 +67,7 @@ class History:
         """Whether an item is in the same language as those before it, of which there are some."""
         return not self.is_empty and item.language == self._language
 
-    def add(self, item: Item, words: Sequence[Heard]) -> None:
+    def add(self, item: Item, words: Sequence[TimedWord]) -> None:
         if item.language != self._language:
             self._items.clear()
             self._language, self._text = item.language, ""
@@ -80,7 +80,7 @@ class History:
         if not self.follows(item):
             return Stretch(bytes(item.audio), "", item.samples)
         room = min(_MOST_SECONDS, window_seconds) * _BYTES_PER_SECOND - len(item.audio)
-        older, near = list(self._items), deque[tuple[bytes, Sequence[Heard]]]()
+        older, near = list(self._items), deque[tuple[bytes, Sequence[TimedWord]]]()
         while older and len(older[-1][0]) <= room:
             room -= len(older[-1][0])
             near.appendleft(older.pop())
@@ -100,7 +100,7 @@ class History:
         return Stretch(audio, context, item.samples, first / SAMPLE_RATE, kept=kept)
 
 
-def _text(words: Sequence[Heard]) -> str:
+def _text(words: Sequence[TimedWord]) -> str:
     return "".join(word.text for word in words)
 
 
@@ -111,5 +111,5 @@ def _end(text: str, most: int) -> str:
 
 
 def _context(audio: bytes, text: str) -> str:
-    """The text after which audio is heard. One that is no sentence would be carried on as none."""
+    """The text after which audio is transcribed. One that is no sentence would be carried on as none."""
     return text.strip() if len(audio) >= _LEAST_SECONDS * _BYTES_PER_SECOND and text.endswith(_SENTENCE_ENDS) else ""

@@ -7,7 +7,7 @@ from multidict import CIMultiDictProxy
 
 from frontend.access.caller import bearer_token
 
-REALTIME, BETA = "realtime", "openai-beta.realtime-v1"
+REALTIME = "realtime"
 _KEY = "openai-insecure-api-key."
 
 

@@ -11,7 +11,7 @@ from frontend.audio.decode import SAMPLE_RATE
 from frontend.dispatch.context import RequestContext
 from frontend.errors import ApiError, InsufficientQuota, Internal, RateLimited, Unauthorized
 from frontend.extensions.realtime import events
-from frontend.extensions.realtime.agreement import Heard, is_rushed, repeats_itself
+from frontend.extensions.realtime.agreement import TimedWord, is_rushed, repeats_itself
 from frontend.extensions.realtime.items import Item, milliseconds
 from frontend.extensions.realtime.pipeline import Answer, LivePipeline
 from frontend.extensions.realtime.stretches import History, Stretch
@@ -110,9 +110,9 @@ class Transcriber:
             return True
         if item is None or not item.speech_end or item.samples < _FIRST:
             return False
-        new, unheard = item.samples - item.tried, not item.hears_all(item.tried)
-        pauses = unheard and item.samples - item.speech_end >= _PAUSE
-        return pauses or (new >= _STEP and (unheard or not item.agreement.is_settled))
+        new, uncovered = item.samples - item.tried, not item.covers(item.tried)
+        pauses = uncovered and item.samples - item.speech_end >= _PAUSE
+        return pauses or (new >= _STEP and (uncovered or not item.agreement.is_settled))
 
     async def _work(self) -> None:
         """Passes until there is nothing to do."""
@@ -123,7 +123,7 @@ class Transcriber:
                     self._committed.popleft()
                     self._show_room()
                 elif self.open is not None:
-                    await self._listen(self.open)
+                    await self._transcribe_open(self.open)
         except ConnectionError:
             pass
         except ApiError as failure:
@@ -134,7 +134,7 @@ class Transcriber:
         finally:
             self._fits.set()
 
-    async def _hear_open(self, item: Item, stretch: Stretch) -> Sequence[Heard] | None:
+    async def _words_of_open(self, item: Item, stretch: Stretch) -> Sequence[TimedWord] | None:
         """The words of an interim pass; None if ``commit`` or ``discard`` has cancelled it."""
 
         def sent() -> None:
@@ -151,13 +151,13 @@ class Transcriber:
             self._interim.cancel()
             self._interim = None
 
-    async def _listen(self, item: Item) -> None:
-        """A pass over the open item. New words are sent if the pass before heard them too, or a pause follows them."""
+    async def _transcribe_open(self, item: Item) -> None:
+        """A pass over the open item. New words are sent if the pass before had them too, or a pause follows them."""
         try:
             await self._reserve_ahead(item)
             stretch = self._history.recent(item)
             item.tried = stretch.end
-            words = await self._hear_open(item, stretch)
+            words = await self._words_of_open(item, stretch)
             # It may have grown before the pass began.
             await self._reserve(item, min(stretch.end, item.samples))
         except _FATAL:
@@ -169,25 +169,25 @@ class Transcriber:
         # What was cut off meanwhile belongs to the next item.
         if words is None or stretch.end > item.samples or is_rushed(words):
             return
-        if text := item.agreement.add(words, complete=item.hears_all(stretch.end)):
+        if text := item.agreement.add(words, complete=item.covers(stretch.end)):
             item.sent = stretch.end
             await self._wire.send(events.delta(item, text))
 
-    async def _hear_whole(self, item: Item) -> Sequence[Heard]:
+    async def _words_of_whole(self, item: Item) -> Sequence[TimedWord]:
         """The words of a last pass."""
         is_short = item.spoken_seconds < LITTLE_SPEECH
         if not self._history.is_empty and (is_short or not self._history.follows(item)):
             # It may be no speech, or in another language than what was said before.
-            words = await self._hear(item, History())
+            words = await self._words_after(item, History())
             if not (words and self._history.follows(item)):
                 return words
-        words = await self._hear(item, self._history)
+        words = await self._words_after(item, self._history)
         if self._history.follows(item) and (not words or repeats_itself(words)):
             # What was said before may be the reason.
-            return await self._hear(item, History())
+            return await self._words_after(item, History())
         return words
 
-    async def _hear(self, item: Item, history: History) -> Sequence[Heard]:
+    async def _words_after(self, item: Item, history: History) -> Sequence[TimedWord]:
         stretch = history.whole(item, self._pipeline.transcription.window_seconds(item.config.model))
         return _words(item, await self._pipeline.words(item.config, stretch, self._context, None))
 
@@ -197,7 +197,7 @@ class Transcriber:
         try:
             if item.speech_end:
                 await self._reserve(item, item.samples)
-                rest = item.agreement.finish(await self._hear_whole(item))
+                rest = item.agreement.finish(await self._words_of_whole(item))
                 if item.agreement.words:
                     self._history.add(item, item.agreement.words)
                 if not self._wire.is_open:
@@ -206,8 +206,8 @@ class Transcriber:
                     charged = self._charge(item, item.samples)
                 elif item.bill is not None:
                     item.bill.release()
-                    heard = [item.samples / SAMPLE_RATE]
-                    self.timer.add(self._pipeline.transcription.seconds_for(item.config.model, heard))
+                    windows = [item.samples / SAMPLE_RATE]
+                    self.timer.add(self._pipeline.transcription.seconds_for(item.config.model, windows))
                 if rest:
                     await self._wire.send(events.delta(item, rest))
         except _FATAL:
@@ -258,7 +258,7 @@ class Transcriber:
                 item.bill.release()
 
 
-def _words(item: Item, answer: Answer) -> Sequence[Heard]:
+def _words(item: Item, answer: Answer) -> Sequence[TimedWord]:
     """The words of an answer, and none if nobody said them. Notes their language."""
-    item.heard_language = answer.language
+    item.detected_language = answer.language
     return [] if is_invented(item.spoken_seconds, answer.no_speech_prob) else answer.words

@@ -41,7 +41,7 @@ class Frames:
     count: int
 
 
-class Listener:
+class StreamDetector:
     """Decodes and resamples one stream of audio. It is used by one thread at a time."""
 
     def __init__(self, audio_format: str, rate: int | None = None) -> None:
@@ -59,7 +59,7 @@ class Listener:
         self._decoder = decoder
         self._resampler = av.AudioResampler("s16", "mono", SAMPLE_RATE)
 
-    def hear(self, data: bytes, *, last: bool = False) -> Frames:
+    def detect(self, data: bytes, *, last: bool = False) -> Frames:
         """The frames that are complete after ``data``. With ``last``, the rest is padded to a frame."""
         data = self._odd + data
         even = len(data) // self._width * self._width
@@ -82,10 +82,10 @@ class Listener:
     def _gains(self, frames: Samples) -> NDArray[np.float32]:
         """The gain for each frame, by the running peak."""
         gains = np.empty(len(frames), np.float32)
-        for place, peak in enumerate(peaks(frames).tolist()):
+        for index, peak in enumerate(peaks(frames).tolist()):
             self._latest = [*self._latest[1:], peak]
             self._level = max(self._level * _FALL, min(self._latest))
-            gains[place] = gain_at(self._level)
+            gains[index] = gain_at(self._level)
         return gains
 
 

@@ -25,7 +25,7 @@ _LOOK_SECONDS = 0.02
 _PING_SECONDS = 20.0
 # A client sends at most this many messages a second in the long run, and twice as many in the first one.
 _MESSAGES_A_SECOND = 125
-# Seconds of audio that are listened to per second, and those that may be ahead of it. Other requests need the models.
+# Seconds of audio that are taken per second, and those that may be ahead of it. Other requests need the models.
 _AUDIO_A_SECOND, _AUDIO_AHEAD = 1.25, 10.0
 # Short messages that are read meanwhile, since a client may give up if its pings behind them have no answer.
 _EARLY_MESSAGES, _EARLY_CHARACTERS = 16, 4096
@@ -93,7 +93,7 @@ class Wire:
         self._socket, self._loop = socket, asyncio.get_running_loop()
         self._write_seconds, self._idle_seconds = settings.write_seconds, settings.live_idle_seconds
         self._ends_at = self._loop.time() + settings.live_seconds
-        self._heard_at = self._loop.time()
+        self._received_at = self._loop.time()
         self._messages, self._audio = Pace(_MESSAGES_A_SECOND, _MESSAGES_A_SECOND), Pace(_AUDIO_A_SECOND, _AUDIO_AHEAD)
         # Messages that came while the session rested.
         self._early = deque[WSMessage]()
@@ -152,7 +152,7 @@ class Wire:
 
         Raises ``SessionEnd`` when the server ends the session, and ``InvalidRequest`` for a binary message.
         """
-        pinged, self._heard_at = False, self._loop.time()
+        pinged, self._received_at = False, self._loop.time()
         while True:
             due = self._loop.time() + _PING_SECONDS
             try:
@@ -173,7 +173,7 @@ class Wire:
             if message.type in _CONTROLS:
                 await self._answer(message)
             else:
-                self._heard_at = self._loop.time()
+                self._received_at = self._loop.time()
                 if message.type is not WSMsgType.TEXT:
                     raise InvalidRequest("events are JSON in text messages", code="invalid_json")
                 return str(message.data)
@@ -189,7 +189,7 @@ class Wire:
             await self._frame(control.data, WSMsgType.PONG)
 
     async def pace(self, seconds: float) -> None:
-        """Wait before so much audio is listened to, if too much was. Pings are answered, unless long messages come."""
+        """Wait before so much audio is taken, if too much was. Pings are answered, unless long messages come."""
         if (wait := self._audio.wait(seconds)) <= 0:
             return
         try:
@@ -221,7 +221,7 @@ class Wire:
         """A message of any type, or ``TimeoutError`` at ``due`` or after ``end``."""
         if self._early:
             return self._early.popleft()
-        now, idle_at = self._loop.time(), self._heard_at + self._idle_seconds
+        now, idle_at = self._loop.time(), self._received_at + self._idle_seconds
         if now >= self._ends_at:
             raise SessionEnd(WSCloseCode.OK, InvalidRequest("the session has reached its longest time", code=_EXPIRED))
         if now >= idle_at:

@@ -7,8 +7,8 @@ from aiohttp import web
 from frontend.catalogue.extensions import SPEECH_STREAMING, TRANSCRIPT_STREAMING
 from frontend.extensions.streams import speech, transcripts
 from frontend.operations.speech.handler import STREAMS
-from frontend.operations.speech.protocol import STREAM_FORMATS
 from frontend.operations.transcription.handler import EVENTS, OTHER_FORMS
+from frontend.parameters.speech import STREAM_FORMATS
 from frontend.rings import Ring
 
 

@@ -11,16 +11,20 @@ from aiohttp import web
 from frontend.access.throttles import WorkTimer
 from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, SETTINGS
 from frontend.app_keys import SPEECH as PIPELINE
-from frontend.audio.encode import AudioStream
+from frontend.billing.bill import Reserves
 from frontend.concurrency.background import cancel_all
-from frontend.concurrency.gather import read_ahead
-from frontend.http.answers import deliver_while_made
+from frontend.dispatch.context import RequestContext
+from frontend.extensions.streams.delivery import deliver_while_made
+from frontend.extensions.streams.encode import AudioStream
+from frontend.extensions.streams.order import read_ahead
+from frontend.http.memory import MemoryReservation
 from frontend.http.rendering import EVENTS as EVENT_HEAD
 from frontend.http.rendering import render_event
 from frontend.operations.speech.handler import Delivers
 from frontend.operations.speech.pipeline import BYTES_PER_CHARACTER, SpeechPipeline, Spoken, expected_bytes
-from frontend.operations.speech.protocol import EVENTS, SpeechRequest
+from frontend.operations.speech.protocol import SpeechRequest
 from frontend.operations.speech.speaking import Speaking
+from frontend.parameters.speech import EVENTS
 from frontend.text.phonemes import MOST_SYMBOLS, Utterance, phonemize_first, phonemize_others
 
 # Symbols per character of a slow speaker.
@@ -33,21 +37,34 @@ _EVENT_BYTES = 24 * 1024
 
 
 async def answer(request: web.Request, parsed: SpeechRequest) -> Delivers:
-    """Speak the beginning. The rest is spoken a few utterances ahead of the caller, and otherwise waits for it."""
-    pipeline, memory, context = request.app[PIPELINE], request[MEMORY_RESERVATION], request[CONTEXT]
-    async with request[BILLING].reserve(parsed.model, len(parsed.text)) as bill:
-        expected = expected_bytes(parsed)
-        # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
-        memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / parsed.speed)))
-        # Sent audio holds no memory, so only its length is limited.
-        text = pipeline.begin(parsed, context, expected, lambda beyond: None)
-        pipeline.refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(parsed.text))
-        with pipeline.unbilled.work(context.key) as timer:
-            pieces = _Stream(pipeline, text, timer).pieces()
-            first = await anext(pieces)
+    pipeline, reserve, memory = request.app[PIPELINE], request[BILLING].reserve, request[MEMORY_RESERVATION]
+    first, others = await stream(pipeline, parsed, request[CONTEXT], reserve, memory)
     kind = {"Content-Type": request.app[SETTINGS].served.audio_formats[parsed.response_format]}
     head = EVENT_HEAD if parsed.stream_format == EVENTS else kind
-    return lambda: deliver_while_made(request, head, first, pieces, bill)
+    return lambda: deliver_while_made(request, head, first, others)
+
+
+async def stream(
+    pipeline: SpeechPipeline,
+    request: SpeechRequest,
+    context: RequestContext,
+    reserve: Reserves,
+    memory: MemoryReservation,
+) -> tuple[bytes, AsyncGenerator[bytes, None]]:
+    """The first piece of the file, and a generator of the others.
+
+    The generator keeps a few utterances ahead, whose memory is reserved, and otherwise waits for its user.
+    """
+    async with reserve(request.model, len(request.text)):
+        expected = expected_bytes(request)
+        # The utterances ahead, and the one that is sent, as samples and as encoded bytes.
+        memory.add(min(expected, int((_AHEAD + 2) * MOST_SYMBOLS * BYTES_PER_CHARACTER / request.speed)))
+        # Sent audio holds no memory, so only its length is limited.
+        text = pipeline.begin(request, context, expected, lambda beyond: None)
+        pipeline.refuse_late(text, _SYMBOLS_PER_CHARACTER * text.voice.alphabet.ids_per_symbol * len(request.text))
+        with pipeline.unbilled.work(context.key) as timer:
+            pieces = _Stream(pipeline, text, timer).pieces()
+            return await anext(pieces), pieces
 
 
 class _Stream:

@@ -7,8 +7,9 @@ from aiohttp import web
 
 from frontend.app_keys import BILLING, CONTEXT, MEMORY_RESERVATION, TRANSCRIPTION
 from frontend.audio.prepare import SpokenWindow
-from frontend.concurrency.gather import run_in_order
+from frontend.billing.bill import Reserves
 from frontend.dispatch.context import RequestContext
+from frontend.extensions.streams.order import run_in_order
 from frontend.http.memory import MemoryReservation
 from frontend.http.rendering import EVENTS, render_event
 from frontend.operations.transcription.assembly import Assembly
@@ -16,7 +17,6 @@ from frontend.operations.transcription.handler import Answer
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.operations.transcription.protocol import TranscriptionRequest
 from frontend.tritons.triton import Arrays
-from frontend.usage.bill import Bill, Reserves
 
 # The most memory that the words of a window take.
 _TRANSCRIPT_BYTES = 64 * 1024
@@ -26,8 +26,8 @@ _TRANSCRIPT_BYTES = 64 * 1024
 async def answer(request: web.Request, parsed: TranscriptionRequest) -> AsyncIterator[Answer]:
     reserve, memory = request[BILLING].reserve, request[MEMORY_RESERVATION]
     streaming = _stream(request.app[TRANSCRIPTION], parsed, request[CONTEXT], reserve, memory)
-    async with streaming as (first, others, bill):
-        yield EVENTS, _events(first, others), bill
+    async with streaming as (first, others):
+        yield EVENTS, _events(first, others)
 
 
 @asynccontextmanager
@@ -37,31 +37,30 @@ async def _stream(
     context: RequestContext,
     reserve: Reserves,
     memory: MemoryReservation,
-) -> AsyncIterator[tuple[str, AsyncIterator[str], Bill | None]]:
-    """The first part of the text, which may be empty, the others, and the bill.
+) -> AsyncIterator[tuple[str, AsyncIterator[str]]]:
+    """The first part of the text, which may be empty, and the others.
 
     The windows of the file do not wait for whoever reads the text. After the last one, their audio is freed.
     """
     async with AsyncExitStack() as running:
         with pipeline.unbilled.work(context.key) as timer:
-            heard = await pipeline.recording(request, context, memory, timer)
-            windows, bill = heard.prepared.windows, None
+            decoded = await pipeline.decode(request, context, memory, timer)
+            windows, bill = decoded.prepared.windows, None
 
             def ended() -> None:
                 memory.closing.close()
                 memory.resize(_TRANSCRIPT_BYTES * len(windows))
 
             if windows:
-                bill = await running.enter_async_context(reserve(request.model, heard.milliseconds))
-            calls = run_in_order(pipeline.calls(heard, context), lambda: pipeline.at_once(heard.model), ended)
+                bill = await running.enter_async_context(reserve(request.model, decoded.milliseconds))
+            calls = run_in_order(pipeline.calls(decoded, context), lambda: pipeline.at_once(decoded.model), ended)
             parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
             first = await anext(parts, "")
             if bill is not None and not first:
-                pipeline.waive(bill, heard, timer)
-                bill = None
+                pipeline.waive(bill, decoded, timer)
             elif windows:
                 timer.paid()
-        yield first, parts, bill
+        yield first, parts
 
 
 async def _parts(

@@ -4,8 +4,10 @@ import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.assembly import sentences
-from frontend.operations.transcription.protocol import SRT, VTT, Transcription, Word
+from frontend.operations.transcription.protocol import Transcription
+from frontend.parameters.transcription import SRT, VTT
 
 # A line's longest width: one column for most characters, two for Chinese and Japanese ones.
 _COLUMNS = 42
@@ -72,10 +74,10 @@ def cues(transcription: Transcription) -> Iterator[tuple[float, float, str]]:
     spoken = sentences(transcription.words or (), transcription.language)
     groups = _joined([part for sentence in spoken for part in _split(_pieces(sentence))])
     clock = 0.0
-    for place, group in enumerate(groups):
+    for index, group in enumerate(groups):
         start = max(group[0].start, clock)
-        last = place + 1 == len(groups)
-        following = max(transcription.duration, group[-1].end) if last else groups[place + 1][0].start
+        last = index + 1 == len(groups)
+        following = max(transcription.duration, group[-1].end) if last else groups[index + 1][0].start
         wanted = max(group[-1].end, start + _SHORTEST, start + _width_of(group) / _READABLE)
         clock = min(wanted, max(following, start + _LEAST), start + _LONGEST)
         yield start, clock, _in_lines(group)
@@ -92,7 +94,7 @@ def _pieces(words: Sequence[Word]) -> list[_Piece]:
             word, text, spaced = replace(word, start=before.start), before.text + text, before.spaced
         at = 0
         for part in _parts(text):
-            start, end = (word.start + (word.end - word.start) * place / len(text) for place in (at, at + len(part)))
+            start, end = (word.start + (word.end - word.start) * index / len(text) for index in (at, at + len(part)))
             pieces.append(_Piece(part, spaced and not at, start, end, _width(part)))
             at += len(part)
     return pieces
@@ -106,10 +108,10 @@ def _is_mark(character: str) -> bool:
 def _parts(text: str) -> Iterator[str]:
     """Parts of at most a line's width. A mark stays with its character."""
     begin = width = 0
-    for place, character in enumerate(text):
+    for index, character in enumerate(text):
         if width + _width(character) > _COLUMNS and not _is_mark(character):
-            yield text[begin:place]
-            begin, width = place, 0
+            yield text[begin:index]
+            begin, width = index, 0
         width += _width(character)
     if begin < len(text):
         yield text[begin:]
@@ -172,8 +174,8 @@ def _ends_phrase(piece: _Piece, following: _Piece) -> bool:
 def _joined(groups: Sequence[_Pieces]) -> list[_Pieces]:
     """Join a cue that is shown for too short a time with a neighbour, if both fit one."""
     joined: list[_Pieces] = []
-    for place, group in enumerate(groups):
-        following = groups[place + 1][0].start if place + 1 < len(groups) else float("inf")
+    for index, group in enumerate(groups):
+        following = groups[index + 1][0].start if index + 1 < len(groups) else float("inf")
         if joined and (_is_short(joined[-1], group[0].start) or _is_short(group, following)):
             both = [*joined[-1], *group]
             near = group[0].start - joined[-1][-1].end <= _JOINED_PAUSE

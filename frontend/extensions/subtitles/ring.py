@@ -15,11 +15,11 @@ from frontend.rings import Ring
 
 @asynccontextmanager
 async def _answer(request: web.Request, parsed: TranscriptionRequest) -> AsyncIterator[Answer]:
-    transcription, bill = await transcript(request, parsed)
+    transcription = await transcript(request, parsed)
     kind, write = FORMATS[parsed.response_format]
     # Hours of words would block the event loop.
     body = await request.app[THREADS].run(request[CONTEXT], write, transcription)
-    yield {"Content-Type": kind}, body.encode(), bill
+    yield {"Content-Type": kind}, body.encode()
 
 
 async def _start(app: web.Application, closing: AsyncExitStack) -> None:

@@ -8,7 +8,8 @@ from frontend.app_keys import SETTINGS, TRANSCRIPTION
 from frontend.catalogue.endpoints import Paths
 from frontend.catalogue.models import MODELS
 from frontend.extensions.translations import openapi
-from frontend.operations.transcription import protocol
+from frontend.extensions.translations.parameters import PARAMETERS, parse
+from frontend.http.form import Shape
 from frontend.operations.transcription.abilities import check_translation
 from frontend.operations.transcription.handler import answer
 from frontend.operations.transcription.rendering import render_openai
@@ -18,8 +19,8 @@ _PATH = "/v1/audio/translations"
 
 
 async def translate(request: web.Request) -> web.StreamResponse:
-    shape = protocol.translation_form(request.app[SETTINGS].served)
-    return await answer(request, shape, protocol.parse_translation, render_openai)
+    shape = Shape.of(PARAMETERS, request.app[SETTINGS].served)
+    return await answer(request, shape, parse, render_openai)
 
 
 async def _start(app: web.Application, closing: AsyncExitStack) -> None:

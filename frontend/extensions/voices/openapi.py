@@ -1,29 +1,46 @@
-"""The OpenAPI description of the lists of voices."""
+"""The OpenAPI description of the lists of voices, and their answers."""
+
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from frontend.catalogue.extensions import VOICE_LIST
 from frontend.catalogue.models import Served
 from frontend.catalogue.voices import AUDIO_FORMATS
-from frontend.http.schemas import OpenApiFragment, answer_object, get, json_content, one_of, reference
-from frontend.operations.speech.openapi import BINARY, BYTES, one_voice
+from frontend.http.schemas import OpenApiFragment, json_content, needs
+from frontend.operations.speech.openapi import BINARY, BYTES
+from frontend.operations.speech.protocol import genders
+from frontend.parameters.kinds import one_of
 
 _SAMPLE = {"content": {AUDIO_FORMATS["wav"]: BINARY, BYTES: BINARY}}
 
 
+def _names(served: Served) -> dict[str, Any]:
+    return {"enum": list(served.voice_names())}
+
+
+class NamedVoice(TypedDict):
+    id: Annotated[str, _names]
+    name: Annotated[str, _names]
+    language: str
+    gender: Annotated[str, genders]
+    sample_rate: Annotated[int, needs(VOICE_LIST), {"description": "Samples per second."}]
+    sample: NotRequired[
+        Annotated[str, needs(VOICE_LIST), {"description": "The path of a short WAV file, if the voice has one."}]
+    ]
+
+
+class VoiceNames(TypedDict):
+    """The voice list of the developer endpoint."""
+
+    voices: list[NamedVoice]
+
+
 def describe(served: Served) -> OpenApiFragment:
     """The list of names, and with the extension the samples."""
-    names = one_of(served.voice_names())
-    answer = answer_object({"voices": {"type": "array", "items": reference("NamedVoice")}})
-    listed = {"/v1/audio/voices": get("listVoiceNames", "List the voice names", json_content(answer))}
-    named = {"id": names, **one_voice(served), "name": names}
-    if VOICE_LIST not in served.extensions:
-        return OpenApiFragment(listed, {"NamedVoice": answer_object(named)})
-    details = {
-        "sample_rate": {"type": "integer", "description": "Samples per second."},
-        "sample": {"type": "string", "description": "The path of a short WAV file, if the voice has one."},
-    }
-    voice = {"name": "voice", "in": "path", "required": True, "schema": names}
-    heard = get("hearVoice", "A sentence of a voice, free", _SAMPLE, parameters=[voice])
-    return OpenApiFragment(
-        {**listed, "/v1/audio/voices/{voice}/sample": heard},
-        {"NamedVoice": answer_object({**named, **details}, "sample")},
-    )
+    own = OpenApiFragment(served)
+    answer = json_content(own.described(VoiceNames))
+    own.get("/v1/audio/voices", "listVoiceNames", "List the voice names", answer)
+    if VOICE_LIST in served.extensions:
+        voice = {"name": "voice", "in": "path", "required": True, "schema": one_of(served.voice_names())}
+        path = "/v1/audio/voices/{voice}/sample"
+        own.get(path, "hearVoice", "A sentence of a voice, free", _SAMPLE, parameters=[voice])
+    return own

@@ -22,8 +22,8 @@ async def answer(request: web.Request, parses: Converts[EmbeddingRequest], rende
     """Embed what the request asks for, and deliver what ``renders`` makes of the vectors."""
     context = request[CONTEXT]
     parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, parses)
-    vectors, tokens, bill = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
-    return await deliver(request, JSON, render_json(renders(vectors, tokens, parsed)), bill)
+    vectors, tokens = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
+    return await deliver(request, JSON, render_json(renders(vectors, tokens, parsed)))
 
 
 async def embed(request: web.Request) -> web.StreamResponse:

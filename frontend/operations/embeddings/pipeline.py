@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.billing.bill import Reserves
 from frontend.catalogue.models import EMBEDDINGS
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -10,7 +11,6 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.operations.embeddings.protocol import EmbeddingRequest
 from frontend.operations.packed_model import PackedModel
-from frontend.usage.bill import Bill, Reserves
 
 OUTPUT = "embedding"
 
@@ -26,12 +26,12 @@ class EmbeddingPipeline:
 
     async def run(
         self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves
-    ) -> tuple[NDArray[np.float32], int, Bill]:
-        """Unit vectors float32 [texts, width] in order, the total tokens, and the bill."""
+    ) -> tuple[NDArray[np.float32], int]:
+        """Unit vectors float32 [texts, width] in order, and the total tokens."""
         texts, model = request.texts, self._models[request.model]
         ids = await model.tokenize(
             lambda: model.tokenizer.texts(texts, truncate=request.truncate), sum(map(len, texts)), context
         )
         tokens = sum(map(len, ids))
-        async with reserve(request.model, tokens) as bill:
-            return await model.rows(ids, context), tokens, bill
+        async with reserve(request.model, tokens):
+            return await model.rows(ids, context), tokens

@@ -3,19 +3,16 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.catalogue import parameters
 from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.errors import InvalidRequest
-from frontend.http import fields
+from frontend.parameters.embeddings import FORMATS, PARAMETERS
 
-MOST_INPUTS = 32
-FORMATS = ("float", "base64")
 _TOKENS = (
     "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
     "in LibreChat's RAG API RAG_CHECK_EMBEDDING_CTX_LENGTH=False"
@@ -32,18 +29,47 @@ class EmbeddingRequest:
     truncate: bool = True
 
 
+def _vector(served: Served) -> dict[str, Any]:
+    widths = [model.width for model in served.by_id(EMBEDDINGS).values()]
+    return {
+        "description": f"A vector of {max(widths)} numbers and length 1; with base64 as float32 bytes, little-endian.",
+        "minItems": min(widths),
+        "maxItems": max(widths),
+        "items": {"type": "number"},
+    }
+
+
+class Embedding(TypedDict):
+    object: Literal["embedding"]
+    index: Annotated[int, {"minimum": 0}]
+    # No type, since base64 is a string: of alternatives, generated clients make wrappers.
+    embedding: Annotated[Any, _vector]
+
+
+class _Usage(TypedDict):
+    prompt_tokens: int
+    total_tokens: int
+
+
+class EmbeddingList(TypedDict):
+    """The answer."""
+
+    object: Literal["list"]
+    data: list[Embedding]
+    model: Annotated[str, lambda served: {"enum": list(served.by_id(EMBEDDINGS))}]
+    usage: _Usage
+
+
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """Parse the developer endpoint's JSON."""
-    fields.refuse_unknown(values, parameters.meant(EMBEDDINGS, served), parameters.ignored(EMBEDDINGS, served))
-    fields.positive_integer(values, "dimensions")
-    usual = FORMATS[0]
     if CLIENT_PARAMETERS in served.extensions:
         _refuse_tokens(values.get("input"))
-        usual = fields.choice(values, "embedding_type", FORMATS, usual)
+    given = PARAMETERS.read(values, served)
+    is_first = bool(values.get("encoding_format"))
     return EmbeddingRequest(
-        model=fields.model(values, served.model_names(EMBEDDINGS)),
-        texts=fields.strings(values, "input", MOST_INPUTS, empty_allowed=False, or_one=True),
-        encoding_format=fields.choice(values, "encoding_format", FORMATS, usual),
+        model=given["model"],
+        texts=given["input"],
+        encoding_format=given["encoding_format"] if is_first else given.get("embedding_type") or FORMATS[0],
     )
 
 
@@ -54,7 +80,7 @@ def _refuse_tokens(value: Any) -> None:
         raise InvalidRequest(_TOKENS, param="input")
 
 
-def render_openai(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> dict[str, Any]:
+def render_openai(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> EmbeddingList:
     """OpenAI's list; base64 holds the vector's little-endian float32 bytes."""
     rows: list[Any] = list(np.ascontiguousarray(vectors, "<f4"))
     if request.encoding_format == "base64":

@@ -20,8 +20,8 @@ async def answer(request: web.Request, parses: Converts[RerankRequest], renders:
     """Order what the request asks for, and deliver what ``renders`` makes of the ranking."""
     context = request[CONTEXT]
     parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, parses)
-    ranking, tokens, bill = await request.app[RERANK].run(parsed, context, request[BILLING].reserve)
-    return await deliver(request, JSON, render_json(renders(ranking, tokens, parsed)), bill)
+    ranking, tokens = await request.app[RERANK].run(parsed, context, request[BILLING].reserve)
+    return await deliver(request, JSON, render_json(renders(ranking, tokens, parsed)))
 
 
 async def rerank(request: web.Request) -> web.StreamResponse:

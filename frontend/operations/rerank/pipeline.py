@@ -3,6 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
+from frontend.billing.bill import Reserves
 from frontend.catalogue.models import RERANK
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -10,7 +11,6 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.protocol import RerankRequest
-from frontend.usage.bill import Bill, Reserves
 
 OUTPUT = "score"
 
@@ -26,8 +26,8 @@ class RerankPipeline:
 
     async def run(
         self, request: RerankRequest, context: RequestContext, reserve: Reserves
-    ) -> tuple[list[tuple[int, float]], int, Bill]:
-        """(index, score) of the best documents, at most ``top_n``; the tokens of all pairs; and the bill."""
+    ) -> tuple[list[tuple[int, float]], int]:
+        """(index, score) of the best documents, at most ``top_n``; and the tokens of all pairs."""
         model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
         pairs = await model.tokenize(
             lambda: model.tokenizer.pairs(
@@ -37,9 +37,9 @@ class RerankPipeline:
             context,
         )
         tokens = sum(map(len, pairs))
-        async with reserve(request.model, tokens) as bill:
+        async with reserve(request.model, tokens):
             scores = await model.rows(pairs, context)
-            return order(raw(scores) if request.raw_scores else scores)[: request.top_n], tokens, bill
+            return order(raw(scores) if request.raw_scores else scores)[: request.top_n], tokens
 
 
 def raw(scores: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -27,9 +27,9 @@ async def _speak(request: web.Request, parses: Converts[SpeechRequest]) -> web.S
 
 async def _whole(request: web.Request, parsed: SpeechRequest) -> Delivers:
     app, memory = request.app, request[MEMORY_RESERVATION]
-    audio, bill = await app[SPEECH].run(parsed, request[CONTEXT], request[BILLING].reserve, memory)
+    audio = await app[SPEECH].run(parsed, request[CONTEXT], request[BILLING].reserve, memory)
     head = {"Content-Type": app[SETTINGS].served.audio_formats[parsed.response_format]}
-    return lambda: deliver(request, head, audio, bill)
+    return lambda: deliver(request, head, audio)
 
 
 async def speak(request: web.Request) -> web.StreamResponse:

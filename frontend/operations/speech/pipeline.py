@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
 from frontend.audio.encode import ENCODERS, AudioFile, Samples, to_int16
+from frontend.billing.bill import Reserves
 from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -23,7 +24,6 @@ from frontend.operations.speech.voices import ExportedVoice, load
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Utterance, phonemize
 from frontend.tritons.triton import bad_answer
-from frontend.usage.bill import Bill, Reserves
 
 # Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
@@ -67,9 +67,9 @@ class SpeechPipeline:
 
     async def run(
         self, request: SpeechRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[bytes, Bill]:
-        """The whole audio file, and its bill."""
-        async with reserve(request.model, len(request.text)) as bill:
+    ) -> bytes:
+        """The whole audio file."""
+        async with reserve(request.model, len(request.text)):
             expected = expected_bytes(request)
             memory.add(expected)
             text = self.begin(request, context, expected, memory.add)
@@ -79,7 +79,7 @@ class SpeechPipeline:
                     raise text.refusal("holds nothing that can be spoken")
                 file = await self._encode(text, await self._say(text, parts))
                 timer.paid()
-            return file, bill
+            return file
 
     def begin(
         self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]
@@ -105,10 +105,10 @@ class SpeechPipeline:
         """The samples of each utterance, in order."""
         self.refuse_late(text, sum(len(part.ids) for part in parts))
         # Longest first, so that the last sentences to run are short.
-        order = sorted(range(len(parts)), key=lambda place: -len(parts[place].ids))
-        calls = (self.utterance(text, parts[place]) for place in order)
+        order = sorted(range(len(parts)), key=lambda index: -len(parts[index].ids))
+        calls = (self.utterance(text, parts[index]) for index in order)
         spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self.settings.calls_at_once), strict=True))
-        return [spoken[place] for place in range(len(parts))]
+        return [spoken[index] for index in range(len(parts))]
 
     async def utterance(self, text: Speaking, part: Utterance, rank: int = 0) -> Spoken:
         voice, ids, speed = text.voice, part.ids, text.request.speed
@@ -131,8 +131,8 @@ class SpeechPipeline:
         voice = text.voice
         file = AudioFile(text.request.response_format, voice.sample_rate, self.settings.mp3_kbps)
         pause = np.zeros(self.pause(voice), np.int16)
-        for place, (part, audio) in enumerate(spoken, 1):
-            pauses = part.ends and place < len(spoken)
+        for index, (part, audio) in enumerate(spoken, 1):
+            pauses = part.ends and index < len(spoken)
             await self.encoders.run(text.context, file.add, np.concatenate([audio, pause]) if pauses else audio)
         return await self.encoders.run(text.context, file.finish)
 

@@ -1,23 +1,14 @@
 """Speech requests of the developer and the mobile endpoints."""
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, TypedDict
 
-from frontend.catalogue import parameters
-from frontend.catalogue.extensions import SPEECH_SPEED, SPEECH_STREAMING
+from frontend.catalogue.extensions import SPEECH_SPEED
 from frontend.catalogue.models import SPEECH, Served
-from frontend.catalogue.voices import AUDIO_FORMATS
-from frontend.errors import InvalidRequest, TooLarge
-from frontend.http import fields
-
-LONGEST_INPUT = 5000  # code points
-SLOWEST, FASTEST = 0.5, 2.0
-AUDIO, EVENTS = "audio", "sse"
-_FORMAT, _PCM = "response_format", "pcm"
-# Ways to stream an answer.
-STREAM_FORMATS = (AUDIO, EVENTS)
+from frontend.catalogue.voices import UNKNOWN
+from frontend.errors import InvalidRequest
+from frontend.parameters.speech import MOBILE, PARAMETERS, VOICE
 
 
 @dataclass(frozen=True)
@@ -33,83 +24,63 @@ class SpeechRequest:
     stream_format: str = ""
 
 
-def parse_voice(voice: str | None, language: str | None, served: Served) -> str:
+def _voice(given: Mapping[str, Any], served: Served) -> str:
     """The requested voice, or the default of the language."""
-    names, defaults = served.voice_names(), served.defaults_by_language
-    if voice is not None:
-        if voice not in names:
-            message = f"unknown voice: {voice[:64]}; voices are {', '.join(names)}"
-            raise InvalidRequest(message, param="voice")
-        return names[voice]
-    if language is None:
-        raise InvalidRequest(f"missing parameter: voice; voices are {', '.join(names)}", param="voice")
-    if language.lower() not in defaults:
-        message = f"there is no default voice for language {language[:16]}"
-        raise InvalidRequest(message, param="language")
-    return defaults[language.lower()]
+    voice, language, defaults = given["voice"], given["language"], served.defaults_by_language
+    if voice is None and language is None:
+        raise InvalidRequest(VOICE.missing(served), param="voice")
+    if voice is None and language.lower() not in defaults:
+        raise InvalidRequest(f"there is no default voice for language {language[:16]}", param="language")
+    return str(voice or defaults[language.lower()])
 
 
-def parse_text(values: Mapping[str, Any], name: str) -> str:
-    """The text; not blank, at most 5000 code points."""
-    value = fields.text(values, name)
-    if value is None or not value.strip():
-        raise InvalidRequest(f"{name} must be a text that is not empty", param=name)
-    if len(value) > LONGEST_INPUT:
-        raise TooLarge(f"{name} is longer than {LONGEST_INPUT} characters", param=name)
-    return value
+def names_of_voices(served: Served) -> dict[str, Any]:
+    return {"enum": [voice.name for voice in served.voices]}
 
 
-def _speed(values: Mapping[str, Any]) -> float:
-    """The speed; 1 if absent."""
-    speed = values.get("speed")
-    if speed is None or speed == "":
-        return 1.0
-    number = speed if isinstance(speed, int | float) and not isinstance(speed, bool) else math.nan
-    if not SLOWEST <= number <= FASTEST:
-        raise InvalidRequest(f"speed must be a number from {SLOWEST} to {FASTEST}", param="speed")
-    return number
+def genders(served: Served) -> dict[str, Any]:
+    unknown = any(voice.gender == UNKNOWN for voice in served.voices)
+    return {"enum": ["female", "male", *[UNKNOWN] * unknown]}
 
 
-def _stream_format(values: Mapping[str, Any], served: Served) -> str:
-    """One of ``STREAM_FORMATS``, or empty for a whole answer."""
-    if SPEECH_STREAMING in served.extensions:
-        # Voice agents ask for PCM to play it at once, and some leave this out.
-        return fields.choice(values, "stream_format", STREAM_FORMATS, AUDIO if values.get(_FORMAT) == _PCM else "")
-    if values.get("stream_format") == EVENTS:
-        raise InvalidRequest("stream_format must be audio: this endpoint sends no events", param="stream_format")
-    return ""
+class Voice(TypedDict):
+    name: Annotated[str, names_of_voices]
+    language: str
+    gender: Annotated[str, genders]
+
+
+class Voices(TypedDict):
+    """The voice list of the mobile endpoint."""
+
+    voices: list[Voice]
+    defaults_by_language: dict[str, Annotated[str, names_of_voices]]
 
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """Parse the developer endpoint's JSON."""
-    fields.refuse_unknown(values, parameters.meant(SPEECH, served), parameters.ignored(SPEECH, served))
-    stream_format = _stream_format(values, served)
-    model = fields.model(values, served.model_names(SPEECH))
-    speed = _speed(values)
-    default = served.aliases.speech_format or "wav"
+    given = PARAMETERS.read(values, served)
     return SpeechRequest(
-        text=parse_text(values, "input"),
-        voice=parse_voice(fields.text(values, "voice"), fields.text(values, "language"), served),
-        response_format=fields.choice(values, _FORMAT, served.audio_formats, default),
-        model=model,
-        speed=speed if SPEECH_SPEED in served.extensions else 1.0,
-        stream_format=stream_format,
+        text=given["input"],
+        voice=_voice(given, served),
+        response_format=given["response_format"],
+        model=given["model"],
+        speed=(given["speed"] or 1.0) if SPEECH_SPEED in served.extensions else 1.0,
+        stream_format=given.get("stream_format", ""),
     )
 
 
 def parse_mobile(values: Mapping[str, Any], served: Served) -> SpeechRequest:
     """Parse the mobile endpoint's JSON."""
-    fields.refuse_unknown(values, ("text", "voice", "format"))
+    given = MOBILE.read(values, served.contract)
     return SpeechRequest(
-        text=parse_text(values, "text"),
-        voice=parse_voice(fields.text(values, "voice"), None, served.contract),
-        response_format=fields.choice(values, "format", AUDIO_FORMATS, "mp3"),
+        text=given["text"],
+        voice=given["voice"],
+        response_format=given["format"],
         model=served.ids(SPEECH)[0],
         text_field="text",
     )
 
 
-def render_voices(served: Served) -> dict[str, Any]:
-    """The voice list of the mobile endpoint."""
-    voices = [{"name": v.name, "language": v.language, "gender": v.gender} for v in served.voices]
+def render_voices(served: Served) -> Voices:
+    voices: list[Voice] = [{"name": v.name, "language": v.language, "gender": v.gender} for v in served.voices]
     return {"voices": voices, "defaults_by_language": served.defaults_by_language}

@@ -5,7 +5,7 @@ from typing import Any
 
 from aiohttp import web
 
-from frontend.app_keys import AUDIO, DISPATCHER, RECORDER, SETTINGS, TEXT
+from frontend.app_keys import AUDIO, CHARGES, DISPATCHER, SETTINGS, TEXT
 from frontend.config.settings import Settings
 from frontend.http.rendering import json_response
 from frontend.http.state import SERVER_STATE
@@ -35,7 +35,7 @@ def _reason(app: web.Application, states: Mapping[str, State]) -> str:
         return "required models are not ready"
     if not (app[AUDIO].works and app[TEXT].works):
         return "the worker processes for audio or text have died and are restarting"
-    return "" if app[RECORDER].can_charge else "charges cannot be written to disk"
+    return "" if app[CHARGES].can_add else "charges cannot be written to disk"
 
 
 async def ready(request: web.Request) -> web.Response:

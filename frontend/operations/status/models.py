@@ -1,20 +1,43 @@
 """GET /v1/models and /v1/models/{id}."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any, Literal, TypedDict
 
 from aiohttp import web
 
 from frontend.app_keys import LISTED_MODELS, SETTINGS
+from frontend.catalogue.extensions import CHAT_MODELS
 from frontend.catalogue.models import Served
 from frontend.errors import NotFound
 from frontend.http.rendering import json_response
+from frontend.http.schemas import When
 
 # OpenAI's clients expect a creation time. This one is the day on which the interface was fixed.
 _CREATED = 1_787_011_200
 
 
-def _entry(name: str) -> dict[str, Any]:
+def _ids(served: Served) -> dict[str, Any]:
+    return {} if CHAT_MODELS in served.extensions else {"enum": list(served.model_names())}
+
+
+class Model(TypedDict):
+    id: Annotated[str, _ids]
+    object: Literal["model"]
+    created: int
+    owned_by: str
+
+
+class ModelList(TypedDict):
+    object: Literal["list"]
+    data: list[Model]
+    extensions: Annotated[
+        list[str],
+        When(lambda served: bool(served.extensions)),
+        lambda served: {"items": {"type": "string", "enum": sorted(served.extensions)}},
+    ]
+
+
+def _entry(name: str) -> Model:
     return {"id": name, "object": "model", "created": _CREATED, "owned_by": "quartet"}
 
 

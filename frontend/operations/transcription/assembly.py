@@ -6,8 +6,9 @@ from dataclasses import replace
 from itertools import pairwise
 
 from frontend.audio.prepare import Prepared, SpokenWindow
-from frontend.operations.transcription.languages import iso_code
-from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
+from frontend.catalogue.languages import iso_code
+from frontend.operations.transcription.answers import Segment, Word
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.text.reading.abbreviations import is_abbreviation
 from frontend.tritons.triton import Arrays
 
@@ -79,10 +80,10 @@ class Assembly:
 
     def finish(self, duration: float) -> Transcription:
         """The transcript of a file of ``duration`` seconds, after all its windows."""
-        ((heard, _),) = self._seconds.most_common(1) or [("", 0)]
+        ((detected, _),) = self._seconds.most_common(1) or [("", 0)]
         return Transcription(
             text=self._text,
-            language=self._request.language_of_text or iso_code(heard),
+            language=self._request.language_of_text or iso_code(detected),
             duration=duration,
             segments=self._segments,
             words=self._words if self._request.words else None,

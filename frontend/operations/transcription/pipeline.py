@@ -14,6 +14,8 @@ from frontend.audio.detector import FRAME, gain_at, loudness
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.audio.sniff import ACCEPTED, MORE, recognise
+from frontend.billing.bill import Bill, Reserves
+from frontend.catalogue.languages import token_code
 from frontend.catalogue.models import TRANSCRIPTIONS
 from frontend.concurrency.gather import gather_or_cancel
 from frontend.config.settings import Settings
@@ -24,14 +26,13 @@ from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import InvalidRequest, TooLarge, UnsupportedMedia
 from frontend.http.memory import MemoryReservation
 from frontend.operations.transcription.abilities import TRANSLATE, Abilities
+from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.assembly import WORDS, assemble
-from frontend.operations.transcription.languages import token_code
-from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest, Word
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
-from frontend.usage.bill import Bill, Reserves
 
 INPUTS = ("audio", "language", "prompt", "temperature")
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
@@ -61,22 +62,22 @@ class TranscriptionPipeline:
 
     async def run(
         self, request: TranscriptionRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
-    ) -> tuple[Transcription, Bill | None]:
-        """The transcript and its bill. A file without words is free, and without speech never reaches Triton."""
+    ) -> Transcription:
+        """The transcript. A file without words is free, and without speech never reaches Triton."""
         with self.unbilled.work(context.key) as timer:
-            heard = await self.recording(request, context, memory, timer)
-            if not heard.prepared.windows:
+            decoded = await self.decode(request, context, memory, timer)
+            if not decoded.prepared.windows:
                 words: list[Word] | None = [] if request.words else None
-                return Transcription("", request.language_of_text, heard.prepared.duration, (), words), None
-            async with reserve(request.model, heard.milliseconds) as bill:
-                answers = await gather_or_cancel(self.calls(heard, context), lambda: self.at_once(heard.model))
+                return Transcription("", request.language_of_text, decoded.prepared.duration, (), words)
+            async with reserve(request.model, decoded.milliseconds) as bill:
+                answers = await gather_or_cancel(self.calls(decoded, context), lambda: self.at_once(decoded.model))
                 # Hours of words would block the event loop.
-                transcription = await self._threads.run(context, assemble, heard.prepared, answers, request)
+                transcription = await self._threads.run(context, assemble, decoded.prepared, answers, request)
                 if not transcription.text:
-                    self.waive(bill, heard, timer)
-                    return transcription, None
+                    self.waive(bill, decoded, timer)
+                    return transcription
             timer.paid()
-            return transcription, bill
+            return transcription
 
     def translate_with(self, models: Collection[str]) -> None:
         """Let these Triton models translate. All their requests have the input then: Triton joins only such ones."""
@@ -92,13 +93,15 @@ class TranscriptionPipeline:
         """The longest audio of a call to the model."""
         return self._abilities[self._models[name]].window_seconds
 
-    async def hear(self, name: str, seconds: float, inputs: Callable[[], Inputs], context: RequestContext) -> Arrays:
+    async def transcribe_window(
+        self, name: str, seconds: float, inputs: Callable[[], Inputs], context: RequestContext
+    ) -> Arrays:
         """The model's answer for one window of ``seconds``; ``inputs`` is called when the call is sent."""
         return await self._infer(self._models[name], seconds, inputs, context)
 
-    async def recording(
+    async def decode(
         self, request: TranscriptionRequest, context: RequestContext, memory: MemoryReservation, timer: WorkTimer
-    ) -> "Recording":
+    ) -> "DecodedFile":
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
         self.refuse_language(request.model, request.language)
@@ -114,22 +117,22 @@ class TranscriptionPipeline:
             context.extend(self._settings.audio_second_seconds * prepared.duration)
             work = self._abilities[model].work(_seconds(prepared.windows))
             self._dispatcher.queue(model).refuse_late(context, work, self.at_once(model))
-        return Recording(request, model, samples, prepared)
+        return DecodedFile(request, model, samples, prepared)
 
-    def calls(self, heard: "Recording", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
+    def calls(self, decoded: "DecodedFile", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
         """A call for each window."""
-        windows = heard.prepared.windows
+        windows = decoded.prepared.windows
         # Short recordings go before the windows of long ones, which run several in parallel.
         window_context = replace(context, rank=int(len(windows) > 1))
         for window in windows:
-            inputs = partial(window_inputs, heard.request, heard.samples, window)
+            inputs = partial(window_inputs, decoded.request, decoded.samples, window)
             (seconds,) = _seconds([window])
-            yield self._infer(heard.model, seconds, inputs, window_context, translate=heard.request.translate)
+            yield self._infer(decoded.model, seconds, inputs, window_context, translate=decoded.request.translate)
 
-    def waive(self, bill: Bill, heard: "Recording", timer: WorkTimer) -> None:
+    def waive(self, bill: Bill, decoded: "DecodedFile", timer: WorkTimer) -> None:
         """Let a transcript without a word be free. The model's work counts as unbilled."""
         bill.waive()
-        timer.add(self.seconds_for(heard.request.model, _seconds(heard.prepared.windows)))
+        timer.add(self.seconds_for(decoded.request.model, _seconds(decoded.prepared.windows)))
 
     def seconds_for(self, name: str, windows: Iterable[float]) -> float:
         """Seconds that the model takes for windows of these seconds."""
@@ -193,7 +196,7 @@ class TranscriptionPipeline:
 
 
 @dataclass(frozen=True)
-class Recording:
+class DecodedFile:
     """A decoded file, for the Triton model that transcribes it."""
 
     request: TranscriptionRequest

@@ -24,7 +24,7 @@ _STREET = re.compile(r"(?<=[a-zäöüß])str(?:(\.)(?=\s*$|\s+[A-ZÄÖÜ])|\.(?=
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Found:
     """An abbreviation in a text: as it is written, what is before and behind it, and the words before it."""
 
     written: str
@@ -61,117 +61,117 @@ class _Place:
         return self.is_last or self.language.opens(self.behind)
 
 
-# Whether an abbreviation of a kind ends its sentence at a place; None if it is not meant there.
-_Kind = Callable[[_Place], bool | None]
+# Whether an abbreviation of a kind ends its sentence where it was found; None if it is not meant there.
+_Kind = Callable[[_Found], bool | None]
 
 
-def _title(place: _Place) -> bool | None:
-    is_title = place.has_capital or not place.words or place.previous in place.language.words("before", "titles")
-    titles = place.language.tables["abbreviations"]["titles"]
-    if place.has_capital and (pair := _AND.match(place.behind)) and pair[1].lower() in titles:
+def _title(found: _Found) -> bool | None:
+    is_title = found.has_capital or not found.words or found.previous in found.language.words("before", "titles")
+    titles = found.language.tables["abbreviations"]["titles"]
+    if found.has_capital and (pair := _AND.match(found.behind)) and pair[1].lower() in titles:
         # "Mr. and Mrs. Smith"
         return False
-    if len(place.written) == 1 and place.words and not _begins_name(place):
+    if len(found.written) == 1 and found.words and not _begins_name(found):
         return None
-    if place.has_capital and first_word(place.behind).lower() in place.language.words("behind", "titles"):
+    if found.has_capital and first_word(found.behind).lower() in found.language.words("behind", "titles"):
         return False
-    is_day = place.previous in place.language.words("before", "not_titles")
-    named = place.before_capital and not place.language.opens(place.behind) or _INITIAL.match(place.behind)
+    is_day = found.previous in found.language.words("before", "not_titles")
+    named = found.before_capital and not found.language.opens(found.behind) or _INITIAL.match(found.behind)
     return False if is_title and named and not is_day else None
 
 
-def _begins_name(place: _Place) -> bool:
+def _begins_name(found: _Found) -> bool:
     """Whether a single letter such as M. is no initial behind a name, and no size."""
-    word = place.words[-1]
-    follows = place.before.rstrip()[-1:].isalnum()
-    is_initial = follows and word[0].isupper() and word.lower() not in place.language.openers
-    is_letter = word.lower() in place.language.words("not_names", "letters")
+    word = found.words[-1]
+    follows = found.before.rstrip()[-1:].isalnum()
+    is_initial = follows and word[0].isupper() and word.lower() not in found.language.openers
+    is_letter = word.lower() in found.language.words("not_names", "letters")
     return not (is_initial or is_letter)
 
 
-def _street(place: _Place) -> bool | None:
-    word = place.words[-1] if place.words else ""
-    is_name = word[:1].isupper() and word.lower() not in place.language.openers or word[:1].isdigit()
-    if not place.before[-1:].isspace() or not place.before.rstrip()[-1:].isalnum():
+def _street(found: _Found) -> bool | None:
+    word = found.words[-1] if found.words else ""
+    is_name = word[:1].isupper() and word.lower() not in found.language.openers or word[:1].isdigit()
+    if not found.before[-1:].isspace() or not found.before.rstrip()[-1:].isalnum():
         return None
-    numbered = any(each.isdigit() for each in place.words[-3:])
-    if not (place.has_capital and is_name) or word.lower() in place.language.words("not_names", "streets"):
+    numbered = any(each.isdigit() for each in found.words[-3:])
+    if not (found.has_capital and is_name) or word.lower() in found.language.words("not_names", "streets"):
         return None
-    follows = place.before_capital and not place.language.opens(place.behind)
+    follows = found.before_capital and not found.language.opens(found.behind)
     # Dr. before a name is a title: "Dear Dr. Brown".
-    is_title = place.written in place.language.words("before", "rather_titles") and follows and not numbered
-    return None if is_title else place.ends
+    is_title = found.written in found.language.words("before", "rather_titles") and follows and not numbered
+    return None if is_title else found.ends
 
 
-def _reference(place: _Place) -> bool | None:
-    if not _REFERENCE.match(place.behind) or _NUMBER.search(place.before) and not _DIGIT.match(place.behind):
+def _reference(found: _Found) -> bool | None:
+    if not _REFERENCE.match(found.behind) or _NUMBER.search(found.before) and not _DIGIT.match(found.behind):
         return None
-    words = place.language.words
-    is_word = place.previous in words("not_names", "references") and place.written.islower()
-    noun = _NOUN_BEHIND.match(place.behind)
+    words = found.language.words
+    is_word = found.previous in words("not_names", "references") and found.written.islower()
+    noun = _NOUN_BEHIND.match(found.behind)
     is_count = noun is not None and noun[1].islower() and noun[1] not in words("behind", "references")
-    if place.written.islower() and is_count and place.previous in words("not_names", "counted"):
+    if found.written.islower() and is_count and found.previous in words("not_names", "counted"):
         # "L'art. 20 personnes sont venues."
         return None
     # "Is he coming? No. 20 people are."
-    return None if is_word or place.before.rstrip().endswith("?") else False
+    return None if is_word or found.before.rstrip().endswith("?") else False
 
 
-def _behind_number(place: _Place) -> bool | None:
-    if not _NUMBER.search(place.before):
+def _behind_number(found: _Found) -> bool | None:
+    if not _NUMBER.search(found.before):
         return None
     # German nouns have a capital.
-    return place.ends_before_opener if place.language.tables["nouns_have_capitals"] else place.ends
+    return found.ends_before_opener if found.language.tables["nouns_have_capitals"] else found.ends
 
 
-def _month(place: _Place) -> bool | None:
-    beside_number = _NUMBER.search(place.before) or (_DIGIT if place.has_capital else _YEAR).match(place.behind)
-    named = place.has_capital and place.previous in place.language.words("before", "months")
-    return place.ends if beside_number or named else None
+def _month(found: _Found) -> bool | None:
+    beside_number = _NUMBER.search(found.before) or (_DIGIT if found.has_capital else _YEAR).match(found.behind)
+    named = found.has_capital and found.previous in found.language.words("before", "months")
+    return found.ends if beside_number or named else None
 
 
-def _day(place: _Place) -> bool | None:
-    tables = place.language.tables
-    words = place.language.words
-    is_day = place.previous in words("before", "days") or first_word(place.behind) in words("behind", "days")
-    if (date := _DATE.match(place.behind)) and date[1].lower() in _months(place.language):
+def _day(found: _Found) -> bool | None:
+    tables = found.language.tables
+    words = found.language.words
+    is_day = found.previous in words("before", "days") or first_word(found.behind) in words("behind", "days")
+    if (date := _DATE.match(found.behind)) and date[1].lower() in _months(found.language):
         return False
-    written = place.has_capital if tables["days_have_capitals"] else not _DIGIT.match(place.behind)
-    return place.ends if is_day and written and not tables["days_need_numbers"] else None
+    written = found.has_capital if tables["days_have_capitals"] else not _DIGIT.match(found.behind)
+    return found.ends if is_day and written and not tables["days_need_numbers"] else None
 
 
 def _months(spoken: Language) -> set[str]:
     return {*spoken.tables["abbreviations"]["months"], *spoken.tables["dates"]["months"].lower().split()}
 
 
-def _inside(place: _Place) -> bool | None:
-    begins = not place.words or place.before.rstrip()[-1:] in tuple(".!?:")
-    shouted = place.written.isalpha() and place.has_capital and not begins
-    if len(place.written) == 1 and not (place.before_capital and place.words and place.words[-1][0].isupper()):
+def _inside(found: _Found) -> bool | None:
+    begins = not found.words or found.before.rstrip()[-1:] in tuple(".!?:")
+    shouted = found.written.isalpha() and found.has_capital and not begins
+    if len(found.written) == 1 and not (found.before_capital and found.words and found.words[-1][0].isupper()):
         # v. between two names.
         return None
-    if shouted or place.is_last:
+    if shouted or found.is_last:
         return None
-    is_amount = place.written.lower() in place.language.tables["abbreviations"]["references"]
-    return is_amount and place.language.opens(place.behind)
+    is_amount = found.written.lower() in found.language.tables["abbreviations"]["references"]
+    return is_amount and found.language.opens(found.behind)
 
 
-def _either(place: _Place) -> bool | None:
-    if place.written.lower().replace(" ", "") in ("a.m", "p.m") and not _NUMBER.search(place.before):
+def _either(found: _Found) -> bool | None:
+    if found.written.lower().replace(" ", "") in ("a.m", "p.m") and not _NUMBER.search(found.before):
         return None
-    return place.ends and first_word(place.behind).lower() not in place.language.words("not_names", "either")
+    return found.ends and first_word(found.behind).lower() not in found.language.words("not_names", "either")
 
 
-def _courtesy(place: _Place) -> bool | None:
-    return False if place.has_capital else None
+def _courtesy(found: _Found) -> bool | None:
+    return False if found.has_capital else None
 
 
-def _state(place: _Place) -> bool | None:
-    return place.ends if place.has_capital and place.before.rstrip().endswith(",") else None
+def _state(found: _Found) -> bool | None:
+    return found.ends if found.has_capital and found.before.rstrip().endswith(",") else None
 
 
-def _before_nouns(place: _Place) -> bool:
-    return place.ends_before_opener
+def _before_nouns(found: _Found) -> bool:
+    return found.ends_before_opener
 
 
 # In the order in which they are tried.
@@ -201,10 +201,10 @@ def written_out(text: str, code: str) -> str:
         if _INITIALS.fullmatch(match[1]) and first_word(behind)[:1].isupper():
             # "A. M. Turing"
             return match[0]
-        place = _Place(match[1].rstrip("."), before, behind, last_words(before), spoken)
+        found = _Found(match[1].rstrip("."), before, behind, last_words(before), spoken)
         for kind, is_meant in _KINDS.items():
             words = _words(code, kind).get(name)
-            if words and (ends := is_meant(place)) is not None:
+            if words and (ends := is_meant(found)) is not None:
                 if kind == "behind_numbers" and (_ONE.search(before) or before.endswith("-")):
                     words = spoken.tables["abbreviations"]["singular"].get(words, words)
                 return f"{words}." if ends else words

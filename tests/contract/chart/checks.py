@@ -10,6 +10,7 @@ from tempfile import NamedTemporaryFile
 from frontend.catalogue.kokoro import DEMO_SPEAKERS
 from frontend.config.reading import FROM_FILE, PREFIX, SettingsError
 from frontend.config.settings import Settings
+from frontend.extensions.metrics import GROUP
 from frontend.observe.metrics import GROUPS
 from scripts.local_triton.settings import arguments
 from tests.contract.chart.helm import Manifest, name
@@ -214,7 +215,7 @@ def scaling(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
 
 def queries(manifests: Sequence[Manifest], _: str) -> Iterator[str]:
     """Every metric that a query names is one that there is."""
-    known = {row.name for group in GROUPS for row in group.rows}
+    known = {row.name for group in (*GROUPS, GROUP) for row in group.rows}
     for manifest in manifests:
         if manifest["kind"] in ("ScaledObject", "PrometheusRule"):
             for metric in set(re.findall(r"\bquartet_\w+", json.dumps(manifest["spec"]))):

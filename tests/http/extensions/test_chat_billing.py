@@ -8,11 +8,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import MEMORY_BUDGET
+from frontend.billing.wallets import Wallets
 from frontend.config.settings import Settings
-from frontend.usage.wallets import Wallets
-from tests.charges import ORG_KEY, charges
+from tests.charges import ORG_KEY, Books, charges
 from tests.conftest import KEY, Client, bearer
 from tests.raw import connection, post
 from tests.samples import Change
@@ -161,7 +160,7 @@ async def test_a_stream_that_the_upstream_breaks_off_is_free(client: Client, set
     assert await _tokens(client, settings) == []
 
 
-async def until_balance(books: UsageQueries, balance: int) -> None:
+async def until_balance(books: Books, balance: int) -> None:
     """Wait until the charges are in the ledger."""
     async with asyncio.timeout(5):
         # Somebody else writes them: there is nothing to be told by.
@@ -203,8 +202,8 @@ async def _status(client: Client, said: str, **more: Any) -> int:
     return (await client.post(PATH, json=chat(said, **more), headers=bearer(ORG_KEY))).status
 
 
-async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", 1_000, None)
+async def test_a_wallet_reserves_what_may_be_made_and_pays_what_was(client: Client, books: Books) -> None:
+    await books.top_up("acme", 1_000)
     assert await _status(client, "hi") == 429
     assert await _status(client, "hi", max_tokens=100) == 200
     assert await _status(client, "hi", max_tokens=2, n=400) == 200
@@ -226,9 +225,9 @@ _SPENDS: dict[str, tuple[str, dict[str, Any]]] = {
 
 @pytest.mark.parametrize("case", _SPENDS)
 async def test_a_wallet_reserves_what_the_upstream_may_make_on_that_path(
-    client: Client, books: UsageQueries, upstream: Upstream, case: str
+    client: Client, books: Books, upstream: Upstream, case: str
 ) -> None:
-    await books.top_up("acme", 4_000, None)
+    await books.top_up("acme", 4_000)
     path, more = _SPENDS[case]
     body = chat("hi", **more) if path == PATH else {"model": "m", "input": "hi", **more}
     answer = await client.post(path, json=body, headers=bearer(ORG_KEY))
@@ -239,9 +238,9 @@ async def test_a_wallet_reserves_what_the_upstream_may_make_on_that_path(
 @pytest.mark.parametrize(("path", "name"), [(PATH, "max_tokens"), ("/v1/responses", "max_output_tokens")])
 @pytest.mark.parametrize("stream", [False, True])
 async def test_the_answer_to_a_prepaid_request_without_a_maximum_has_the_usual_one(
-    client: Client, books: UsageQueries, upstream: Upstream, path: str, name: str, stream: bool
+    client: Client, books: Books, upstream: Upstream, path: str, name: str, stream: bool
 ) -> None:
-    await books.top_up("acme", 10_000, None)
+    await books.top_up("acme", 10_000)
     body = chat("hi") if path == PATH else {"model": "m", "input": "hi"}
     for key, more in ((ORG_KEY, {}), (ORG_KEY, {name: 7}), (KEY, {})):
         sent = {**body, **more, "stream": stream and path == PATH}
@@ -303,9 +302,9 @@ def _body(path: str, more: dict[str, Any]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("case", _UNBOUNDED)
 async def test_what_is_not_in_a_request_is_refused_for_prepaid_organisations_alone(
-    client: Client, books: UsageQueries, upstream: Upstream, case: str
+    client: Client, books: Books, upstream: Upstream, case: str
 ) -> None:
-    await books.top_up("acme", 100_000, None)
+    await books.top_up("acme", 100_000)
     path, more = _UNBOUNDED[case]
     answer = await client.post(path, json=_body(path, more), headers=bearer(ORG_KEY))
     assert (answer.status, "text alone" in (await answer.json())["error"]["message"]) == (400, True)
@@ -317,9 +316,9 @@ async def test_what_is_not_in_a_request_is_refused_for_prepaid_organisations_alo
 
 @pytest.mark.parametrize("case", _REFUSED)
 async def test_what_nobody_can_bound_is_refused_with_its_name(
-    client: Client, books: UsageQueries, upstream: Upstream, case: str
+    client: Client, books: Books, upstream: Upstream, case: str
 ) -> None:
-    await books.top_up("acme", 100_000, None)
+    await books.top_up("acme", 100_000)
     path, more, name = _REFUSED[case]
     answer = await client.post(path, json=_body(path, more), headers=bearer(ORG_KEY))
     assert (answer.status, (await answer.json())["error"]["param"]) == (400, name)
@@ -329,10 +328,8 @@ async def test_what_nobody_can_bound_is_refused_with_its_name(
 
 @pytest.mark.settings(chat_reference_tokens=5_000)
 @pytest.mark.parametrize(("pictures", "status"), [(1, 200), (2, 429)])
-async def test_a_setting_bounds_what_a_picture_costs(
-    client: Client, books: UsageQueries, pictures: int, status: int
-) -> None:
-    await books.top_up("acme", 10_000, None)
+async def test_a_setting_bounds_what_a_picture_costs(client: Client, books: Books, pictures: int, status: int) -> None:
+    await books.top_up("acme", 10_000)
     picture = {"type": "image_url", "image_url": {"url": "https://a/b.png"}}
     messages = [{"role": "user", "content": [_PART, *[picture] * pictures]}, {"role": "user", "content": "hi"}]
     assert await _status(client, "hi", messages=messages, max_tokens=100) == status
@@ -349,15 +346,15 @@ _SEVERAL: dict[str, dict[str, Any]] = {
 @pytest.mark.settings(chat_reference_tokens=5_000)
 @pytest.mark.parametrize("case", _SEVERAL)
 async def test_each_of_several_pictures_is_reserved_for_wherever_they_stand(
-    client: Client, books: UsageQueries, case: str
+    client: Client, books: Books, case: str
 ) -> None:
-    await books.top_up("acme", 10_000, None)
+    await books.top_up("acme", 10_000)
     messages = [{"role": "user", **_SEVERAL[case]}, {"role": "user", "content": "hi"}]
     assert await _status(client, "hi", messages=messages, max_tokens=100) == 429
 
 
-async def test_a_usual_request_of_a_prepaid_organisation_passes(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", 100_000, None)
+async def test_a_usual_request_of_a_prepaid_organisation_passes(client: Client, books: Books) -> None:
+    await books.top_up("acme", 100_000)
     call = {"id": "c", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     messages = [
         {"role": "system", "content": [_PART]},
@@ -378,32 +375,30 @@ async def test_a_usual_request_of_a_prepaid_organisation_passes(client: Client, 
     assert await _status(client, "hi", **more) == 200
 
 
-async def test_an_answer_that_costs_more_than_was_reserved_ends_the_balance(
-    client: Client, books: UsageQueries
-) -> None:
-    await books.top_up("acme", 5_000, None)
+async def test_an_answer_that_costs_more_than_was_reserved_ends_the_balance(client: Client, books: Books) -> None:
+    await books.top_up("acme", 5_000)
     assert await _status(client, "dear", max_tokens=1) == 200
     await until_balance(books, 0)
     assert await _status(client, "dear", max_tokens=1) == 429
 
 
-async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", 10_000, None)
+async def test_a_wallet_pays_for_the_whole_of_an_answer_without_a_limit(client: Client, books: Books) -> None:
+    await books.top_up("acme", 10_000)
     assert await _status(client, "dear") == 200
     await client.close()
     assert await books.balance("acme") == 10_000 - 9_000
 
 
 @pytest.mark.parametrize("most", [2**31, 2**40, 10**300])
-async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: UsageQueries, most: int) -> None:
-    await books.top_up("acme", 10_000, None)
+async def test_a_limit_beyond_all_answers_is_reserved(client: Client, books: Books, most: int) -> None:
+    await books.top_up("acme", 10_000)
     assert await _status(client, "hi", max_tokens=most) == 429
 
 
 async def test_a_body_waits_for_its_wallet_outside_of_the_memory(
-    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch
+    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await books.top_up("acme", 10_000_000, None)
+    await books.top_up("acme", 10_000_000)
     asked, answers = asyncio.Event(), asyncio.Event()
 
     async def ready(self: Wallets, org: str) -> None:
@@ -423,9 +418,9 @@ async def test_a_body_waits_for_its_wallet_outside_of_the_memory(
 
 
 async def test_a_body_that_was_read_holds_no_more_than_its_bytes(
-    client: Client, books: UsageQueries, monkeypatch: pytest.MonkeyPatch
+    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    await books.top_up("acme", 10_000_000, None)
+    await books.top_up("acme", 10_000_000)
     reserve, held = Wallets.reserve, []
 
     async def note(self: Wallets, *arguments: Any) -> str:

@@ -6,8 +6,6 @@ import openai
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from frontend.catalogue.aliases import Aliases
-from frontend.catalogue.parameters import PARAMETERS, ignored, meant
 from frontend.config.settings import Settings
 from frontend.pages.docs import guide
 from frontend.pages.openapi import document
@@ -112,12 +110,6 @@ async def test_the_refusal_of_tokens_names_the_switch_of_the_client(client: Clie
 async def test_without_the_extension_tokens_are_refused_as_ever(client: Client) -> None:
     error = (await (await client.post("/v1/embeddings", json={"input": [1, 2]})).json())["error"]
     assert error["message"] == "input[0] must be a string"
-
-
-async def test_nothing_is_both_meant_and_ignored() -> None:
-    everything = Settings(extensions="all", aliases=Aliases(ignore=("stream", "stream_format"))).served
-    for operation in PARAMETERS:
-        assert not set(meant(operation, everything)) & set(ignored(operation, everything))
 
 
 async def test_the_documents_name_what_is_ignored() -> None:

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
 from frontend.administration.registry import Registry
-from frontend.administration.usage.queries import UsageQueries
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway, Unauthorized
@@ -22,7 +21,7 @@ from frontend.extensions.realtime import session as module
 from frontend.extensions.realtime import wire
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.middleware import revocation
-from tests.charges import ORG_KEY, charges
+from tests.charges import ORG_KEY, Books, charges
 from tests.conftest import Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
@@ -61,8 +60,8 @@ async def test_each_item_is_charged_by_the_millisecond(client: Client, settings:
     assert seconds == [2.0, 1.25]
 
 
-async def test_a_wallet_pays_what_was_heard_and_no_more(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", WINDOW, None)
+async def test_a_wallet_pays_what_was_heard_and_no_more(client: Client, books: Books) -> None:
+    await books.top_up("acme", WINDOW)
     async with live(client, headers=bearer(ORG_KEY)) as session:
         await session.configure(**BY_CLIENT)
         await session.say(pcm(lasting(2.0)))
@@ -72,10 +71,10 @@ async def test_a_wallet_pays_what_was_heard_and_no_more(client: Client, books: U
     assert await books.balance("acme") == WINDOW - TWO_SECONDS
 
 
-async def test_without_money_the_session_ends_with_an_error(client: Client, books: UsageQueries) -> None:
+async def test_without_money_the_session_ends_with_an_error(client: Client, books: Books) -> None:
     # Less than the first words may cost, which a slow machine sends before the item ends.
     balance = TWO_SECONDS // 10
-    await books.top_up("acme", balance, None)
+    await books.top_up("acme", balance)
     async with live(client, headers=bearer(ORG_KEY)) as session:
         await session.configure(**BY_CLIENT)
         await session.say(pcm(lasting(2.0)))
@@ -87,8 +86,8 @@ async def test_without_money_the_session_ends_with_an_error(client: Client, book
     assert await books.balance("acme") == balance
 
 
-async def test_a_balance_that_covers_an_item_is_enough_for_it(client: Client, books: UsageQueries) -> None:
-    await books.top_up("acme", 460, None)
+async def test_a_balance_that_covers_an_item_is_enough_for_it(client: Client, books: Books) -> None:
+    await books.top_up("acme", 460)
     async with live(client, headers=bearer(ORG_KEY)) as session:
         await session.configure(**BY_CLIENT)
         for part in (1.0, 1.0, 1.0, 1.0, 0.6):
@@ -105,9 +104,9 @@ async def test_a_balance_that_covers_an_item_is_enough_for_it(client: Client, bo
 
 
 async def test_an_item_that_outgrows_the_balance_ends_and_its_words_are_charged(
-    client: Client, settings: Settings, books: UsageQueries
+    client: Client, settings: Settings, books: Books
 ) -> None:
-    await books.top_up("acme", 650, None)
+    await books.top_up("acme", 650)
     async with live(client, headers=bearer(ORG_KEY)) as session:
         await session.configure(**BY_CLIENT)
         for _ in range(9):
@@ -152,9 +151,9 @@ async def test_words_that_were_sent_are_charged_even_if_a_later_pass_is_a_loop_o
 
 
 async def test_a_client_that_hangs_up_before_it_read_a_word_pays_nothing(
-    client: Client, settings: Settings, books: UsageQueries, triton: FakeTriton
+    client: Client, settings: Settings, books: Books, triton: FakeTriton
 ) -> None:
-    await books.top_up("acme", WINDOW, None)
+    await books.top_up("acme", WINDOW)
     answered = asyncio.Event()
     triton.wait = answered.wait
     async with live(client, headers=bearer(ORG_KEY)) as session:
@@ -253,7 +252,7 @@ def revoked(settings: Settings) -> Callable[[str], Awaitable[None]]:
 
 
 async def test_a_silent_session_of_a_revoked_key_ends_within_seconds(
-    client: Client, books: UsageQueries, revoked: Callable[[str], Awaitable[None]]
+    client: Client, books: Books, revoked: Callable[[str], Awaitable[None]]
 ) -> None:
     async with live(client, headers=bearer(ORG_KEY)) as ends, live(client) as stays:
         await ends.until("session.created")

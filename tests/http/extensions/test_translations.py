@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from frontend.catalogue.aliases import Aliases
 from frontend.config.settings import Settings
-from frontend.operations.transcription.protocol import ignored_in_translations
+from frontend.extensions.translations.parameters import PARAMETERS
 from tests.charges import charges
 from tests.conftest import KEY, Client
 from tests.fakes import FakeTriton
@@ -106,7 +106,7 @@ async def test_the_openapi_document_has_the_path(client: Client) -> None:
 
 async def test_what_translations_ignore_does_not_depend_on_streams_of_transcripts() -> None:
     alone, all_on = (Settings(extensions=names).served for names in ("translations, client_parameters", "all"))
-    assert "stream" in ignored_in_translations(alone) == ignored_in_translations(all_on)
+    assert "stream" in PARAMETERS.ignored(alone) == PARAMETERS.ignored(all_on)
 
 
 @APART

@@ -13,11 +13,10 @@ from frontend.access import api_key
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageQueries
 from frontend.app_keys import OUTCOMES
+from frontend.billing.ledger import Charge
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.errors import BadGateway
-from frontend.http import connection as connections
-from frontend.usage.spool import UsageEvent
 from tests.charges import other_key, speak
 from tests.clocks import LimitsClock
 from tests.conftest import KEY, Client, bearer
@@ -26,7 +25,7 @@ from tests.fakes import FakeTriton, add_key
 from tests.http.calls import EMBED, EMBEDDED, database_away, refusal, status_of
 from tests.raw import connection
 from tests.samples import Change, total
-from tests.unit.usage.conftest import write
+from tests.unit.billing.conftest import write
 
 ORG_KEY, OTHER_KEY = api_key.new_key(), api_key.new_key()
 
@@ -45,7 +44,7 @@ async def ledger(limits_clock: LimitsClock, settings: Settings) -> AsyncIterator
     await add_key(engine, ORG_KEY, org="acme", tier="company", limits={"speech": 9})
     await add_key(engine, OTHER_KEY, org="acme")
     events = [
-        UsageEvent(name, name, await _key_id(registry, key), org, "speech", "tts-1", 3, "u", 5, amount, False, 0)
+        Charge(name, name, await _key_id(registry, key), org, "speech", "tts-1", 3, "u", 5, amount, False, 0)
         for name, key, org, amount in (("a", KEY, None, 1), ("b", ORG_KEY, "acme", 20), ("c", OTHER_KEY, "acme", 300))
     ]
     await write(engine, *events)
@@ -153,8 +152,6 @@ async def test_a_disconnect_is_counted_as_an_outcome(client: Client, triton: Fak
     async with connection(client.server.port) as (_, writer):
         writer.write(EMBEDDED)
         await until(lambda: triton.calls)
-        # Who ends at once what it sends may only want to say that there is no more to come.
-        await asyncio.sleep(2 * connections._HALF_CLOSE_SECONDS)
     await until(lambda: left.by)
     assert await _outcomes(client) == {"embeddings": {"hung_up": 1}}
 
@@ -203,7 +200,7 @@ async def test_outcomes_without_days_are_those_of_a_year(client: Client, days: s
 async def test_the_account_has_the_daily_spending_of_its_wallet(client: Client, settings: Settings) -> None:
     engine = open_engine(settings.database)
     key_id = await _key_id(Registry(engine), ORG_KEY)
-    event = UsageEvent("d", "d", key_id, "acme", "speech", "tts-1", 3, "u", 5, 2_000_000, False, int(time.time()))
+    event = Charge("d", "d", key_id, "acme", "speech", "tts-1", 3, "u", 5, 2_000_000, False, int(time.time()))
     await write(engine, event)
     await engine.dispose()
     assert (await _ask(client, "account", ORG_KEY))["spent_a_day"] == "2.00"

@@ -6,7 +6,6 @@ from urllib.error import HTTPError
 
 import pytest
 
-from frontend.administration.usage.queries import UsageQueries
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.models import PRICES
@@ -14,7 +13,7 @@ from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway
 from frontend.pages.docs import guide, rendered
 from frontend.pages.openapi import document
-from tests.charges import ORG_KEY
+from tests.charges import ORG_KEY, Books
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton
 from tests.http.calls import logged
@@ -40,6 +39,14 @@ def test_the_guide_lists_every_parameter_and_no_other(path: str) -> None:
     (content,) = _BODIES[path].values()
     listed = re.findall(r"^\| `([^`]+)` \|", _section(guide(Settings()), path), re.MULTILINE)
     assert sorted(listed) == sorted(content["schema"]["properties"])
+
+
+def test_the_guide_has_the_bounds_and_defaults_of_parameters_and_those_of_extensions_that_are_on() -> None:
+    off, on = (guide(Settings(extensions=names)) for names in ("", "transcript_streaming,client_parameters"))
+    for line in ("| `temperature` | `0` | 0 to 1. |", "| `prompt` | none | Text", "| `file` | required | WAV"):
+        assert (line in off, line in on) == (True, True)
+    for line in ("| `stream` | `false` | Send the text in parts", "| `top_k` | none | As top_n. |"):
+        assert (line in off, line in on) == (False, True)
 
 
 def test_the_guide_describes_the_extensions_of_speech_that_are_on() -> None:
@@ -95,7 +102,7 @@ def test_the_guide_lists_the_aliases() -> None:
 async def test_the_sample_for_retries_waits_for_a_server_and_not_for_a_payment(
     settings: Settings,
     triton: FakeTriton,
-    books: UsageQueries,
+    books: Books,
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
     balance: int,
@@ -103,7 +110,7 @@ async def test_the_sample_for_retries_waits_for_a_server_and_not_for_a_payment(
 ) -> None:
     caplog.set_level("INFO")
     (sample,) = (program for program in PROGRAMS if "urllib" in program)
-    await books.top_up("acme", 10**6, None)
+    await books.top_up("acme", 10**6)
     dear = dataclasses.replace(PRICES["embed-m3"], micro_chf=10**12 if not balance else 1)
     triton.failure = BadGateway("away")
     monkeypatch.setattr(time, "sleep", lambda seconds: None)

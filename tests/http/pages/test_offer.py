@@ -54,7 +54,7 @@ async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(
             "id": "tts-1",
             "operation": "speech",
             "triton_models": ["kokoro", "piper_ryan"],
-            "price": {"chf": "7.50", "unit": "million_characters", "size": 1_000_000},
+            "price": {"chf": "7.50", "unit": "million_characters"},
         }
     ]
     assert [voice["name"] for voice in offer["voices"]] == ["paola", "amy", "ryan"]

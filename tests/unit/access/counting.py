@@ -10,7 +10,7 @@ from frontend.peers.frontends import SharedFrontends
 
 
 def limit_of(number: int, owner: str, name: str = "embeddings") -> Limit:
-    return Limit(number, (name, owner))
+    return Limit(number, f"{{{owner}}}:{name}:{owner}")
 
 
 @asynccontextmanager

@@ -3,14 +3,14 @@
 import asyncio
 import time
 import uuid
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from redis.asyncio import Redis
 
-from frontend.access.counters import Limit, MemoryCounters, RedisCounters
+from frontend.access.counters import Limit, MemoryCounters
 from frontend.access.limits import Counters
+from frontend.access.storages import RedisMinuteStorage
 from frontend.observe.metrics import LIMITER_DEGRADED
 from tests.clocks import LimitsClock
 from tests.redis import RedisServer
@@ -33,7 +33,7 @@ async def test_exactly_the_limit_passes_over_three_frontends(
     redis_server: RedisServer, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine with much else to do Redis is no less there.
-    monkeypatch.setattr("frontend.access.counters._TIMEOUT_SECONDS", 10)
+    monkeypatch.setattr("frontend.access.storages._TIMEOUT_SECONDS", 10)
     async with shared(redis_server.url) as first, shared(redis_server.url) as second, shared(redis_server.url) as third:
         limits = [limit_of(limit, uuid.uuid4().hex)]
         assert await passed([first, second, third], limits, 10 * limit) == limit
@@ -60,7 +60,7 @@ async def _used_of(counters: Counters, limits: list[Limit], requests: int) -> in
     """The requests in the window after ``requests`` more."""
     for _ in range(requests):
         await counters.take(limits)
-    _, counts = await counters.take([replace(limit, amount=0) for limit in limits])
+    _, counts = await counters.take([Limit(0, limit.key) for limit in limits])
     return counts[0].used
 
 
@@ -99,7 +99,7 @@ class _Pipeline:
     async def __aexit__(self, *error: object) -> None:
         return
 
-    def eval(self, *arguments: object) -> None:
+    def execute_command(self, *arguments: object) -> None:
         return
 
     async def execute(self) -> Any:
@@ -117,15 +117,15 @@ async def test_a_bad_answer_of_redis_leaves_no_request_waiting(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch, outcome: Any
 ) -> None:
     redis = Redis.from_url(redis_server.url)
-    counters = RedisCounters(redis)
-    limits = [limit_of(5, uuid.uuid4().hex), limit_of(5, uuid.uuid4().hex)]
+    storage = RedisMinuteStorage("async+redis+minutes://", connection_pool=redis.connection_pool)
+    counters = [(uuid.uuid4().hex, 5), (uuid.uuid4().hex, 5)]
     with monkeypatch.context() as patched:
-        patched.setattr(redis, "pipeline", lambda **options: _Pipeline(outcome))
+        patched.setattr(storage._redis, "pipeline", lambda **options: _Pipeline(outcome))
         async with asyncio.timeout(10):
-            told = await asyncio.gather(*(counters.take(limits) for _ in range(3)), return_exceptions=True)
+            told = await asyncio.gather(*(storage.acquire_together(counters) for _ in range(3)), return_exceptions=True)
     assert [isinstance(each, BaseException) for each in told] == [True] * 3
     async with asyncio.timeout(10):
-        assert (await counters.take(limits))[0]
+        assert (await storage.acquire_together(counters))[0]
     await redis.aclose()
 
 

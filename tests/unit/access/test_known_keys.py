@@ -7,7 +7,7 @@ import pytest
 from frontend.access import api_key, known_keys
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
-from frontend.administration.audit import AuditEntry
+from frontend.access.stored_keys import AuditEntry
 from frontend.administration.registry import Registry
 from frontend.errors import BadGateway, Unauthorized
 from frontend.observe.logs import NO_REQUEST, request_id

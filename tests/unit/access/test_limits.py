@@ -85,9 +85,10 @@ async def test_an_organisation_shares_its_limit_between_keys() -> None:
         await limiter.take(Caller("b", "b", org="o", org_limit=1), "rerank")
 
 
-async def test_of_several_reached_limits_the_longest_wait_counts() -> None:
+async def test_of_several_reached_limits_the_longest_wait_counts(clock: LimitsClock) -> None:
     # Ten seconds before the end of a minute.
-    limiter, other = Limiter(MemoryCounters(lambda: 110.0), LIMITS, {}), Caller("b", "b", org="o", org_limit=10)
+    clock.move_to(110.0)
+    limiter, other = Limiter(MemoryCounters(), LIMITS, {}), Caller("b", "b", org="o", org_limit=10)
     for _ in range(4):
         await limiter.take(other, "embeddings")
     own = Caller("a", "a", org="o", org_limit=10, limits={"embeddings": 1})

@@ -10,6 +10,7 @@ from limits.strategies import SlidingWindowCounterRateLimiter
 
 from frontend.access.counters import MemoryCounters
 from frontend.access.windows import WINDOW_US, Count
+from tests.clocks import LimitsClock
 from tests.unit.access.counting import limit_of
 
 COUNTS = st.integers(1, 1000).flatmap(
@@ -65,7 +66,7 @@ STEPS = st.lists(st.tuples(st.integers(0, 40_000), st.integers(1, 12)), max_size
 @given(st.integers(1, 20), STEPS)
 async def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list[tuple[int, int]]) -> None:
     clock = _Clock()
-    ours, item, limits = MemoryCounters(clock), RateLimitItemPerMinute(limit), [limit_of(limit, "a")]
+    ours, item, limits = MemoryCounters(), RateLimitItemPerMinute(limit), [limit_of(limit, "a")]
     with patch("time.time", clock):
         theirs = SlidingWindowCounterRateLimiter(MemoryStorage())
         for milliseconds, requests in steps:
@@ -74,26 +75,40 @@ async def test_requests_pass_as_in_the_library_of_limits(limit: int, steps: list
                 assert (await ours.take(limits))[0] == theirs.hit(item, "a")
 
 
-async def test_a_request_counts_under_all_limits_or_under_none() -> None:
-    ours = MemoryCounters(lambda: 1_000_000_000.0)
+@given(st.integers(1, 20), STEPS)
+async def test_a_refused_request_passes_in_the_library_after_the_time_that_was_told(
+    limit: int, steps: list[tuple[int, int]]
+) -> None:
+    clock, ours, limits = _Clock(), MemoryCounters(), [limit_of(limit, "a")]
+    with patch("time.time", clock):
+        for milliseconds, requests in steps:
+            clock.now += milliseconds / 1000
+            for _ in range(requests):
+                passed, counts = await ours.take(limits)
+                if not passed:
+                    clock.now += counts[0].retry_after
+                    assert (await ours.take(limits))[0]
+
+
+async def test_a_request_counts_under_all_limits_or_under_none(limits_clock: LimitsClock) -> None:
+    ours = MemoryCounters()
     wide, narrow = limit_of(10, "a"), limit_of(1, "o", "org")
     assert (await ours.take([wide, narrow]))[0]
     assert not (await ours.take([wide, narrow]))[0]
     assert (await ours.take([wide]))[1][0].current == 2
 
 
-async def test_a_limit_that_is_changed_keeps_its_count() -> None:
-    ours = MemoryCounters(lambda: 1_000_000_000.0)
+async def test_a_limit_that_is_changed_keeps_its_count(limits_clock: LimitsClock) -> None:
+    ours = MemoryCounters()
     await ours.take([limit_of(10, "a")])
     assert (await ours.take([limit_of(20, "a")]))[1][0].remaining == 18
 
 
-async def test_requests_pass_after_a_clock_jump() -> None:
-    clock = _Clock()
-    ours, limits = MemoryCounters(clock), [limit_of(1, "a")]
+async def test_requests_pass_after_a_clock_jump(limits_clock: LimitsClock) -> None:
+    ours, limits = MemoryCounters(), [limit_of(1, "a")]
     await ours.take(limits)
     for jump in (3600, -7200):
-        clock.now += jump
+        limits_clock.move_to(limits_clock.now + jump)
         assert (await ours.take(limits))[0]
 
 

@@ -10,8 +10,9 @@ import pytest
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
+from frontend.access.stored_keys import AuditEntry
 from frontend.administration import audit
-from frontend.administration.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditEntry, AuditFilter
+from frontend.administration.audit import ADMIN_KEY, COMMAND_LINE, Actor, AuditFilter
 from frontend.administration.names import RegistryError
 from frontend.administration.paging import Page
 from frontend.administration.registry import Registry

@@ -1,4 +1,4 @@
-"""The command line: starts that fail, commands without a database, interrupts, and modules of the checkout."""
+"""The command line: starts that fail, commands without a database, and interrupts."""
 
 import os
 import signal
@@ -11,7 +11,6 @@ import pytest
 
 from frontend import __main__ as command_line
 from frontend.catalogue.version import VERSION
-from frontend.commands import checkout
 from frontend.config.reading import PREFIX
 from frontend.observe import logs
 from tests.conftest import ROOT
@@ -80,45 +79,11 @@ def test_an_interrupted_command_prints_nothing() -> None:
     assert (run.returncode, said) == (130, b"")
 
 
-STARTED = """
-import os, sys
-print(sys.argv[1:], os.getcwd(), os.environ["PYTHONPATH"].split(os.pathsep)[0])
-sys.exit(5)
-"""
-
-
-@pytest.mark.parametrize("command", checkout.COMMANDS)
-def test_each_command_is_a_module_of_the_checkout(command: str) -> None:
-    module, _ = checkout.COMMANDS[command]
-    assert ROOT.joinpath(*module.split("."), "__main__.py").is_file()
-
-
-def test_the_module_runs_in_the_current_folder_with_the_arguments(tmp_path: Path) -> None:
-    root, elsewhere = tmp_path / "checkout", tmp_path / "elsewhere"
-    package = root / "scripts" / "compare"
-    package.mkdir(parents=True)
-    elsewhere.mkdir()
-    for folder in (package, package.parent):
-        (folder / "__init__.py").touch()
-    (package / "__main__.py").write_text(STARTED, encoding="utf-8")
-    call = f"checkout.start('compare', ['--texts', 'a b'], Path({str(root)!r}))"
-    code = f"from pathlib import Path; from frontend.commands import checkout; {call}"
-    command, environ = [sys.executable, "-c", code], os.environ | {"PYTHONPATH": str(ROOT)}
-    ended = subprocess.run(command, cwd=elsewhere, env=environ, capture_output=True, text=True, check=False)
-    assert ended.stdout == f"['--texts', 'a b'] {elsewhere} {root}\n"
-    assert ended.returncode == 5
-
-
-def test_without_a_checkout_the_command_names_what_it_needs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert checkout.start("compare", [], tmp_path) == 2
-    assert capsys.readouterr().err == "quartet compare works in a checkout of Quartet, after 'make install'\n"
-
-
 def test_the_commands_are_in_the_help() -> None:
     ended = subprocess.run(
         [sys.executable, "-m", "frontend", "--help"], cwd=ROOT, capture_output=True, text=True, check=True
     )
-    assert all(command in ended.stdout for command in checkout.COMMANDS)
+    assert all(command in ended.stdout for command in ("serve", "keys", "bulk", "verify"))
 
 
 def test_the_version_is_printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

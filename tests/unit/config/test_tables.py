@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontend.catalogue.aliases import Aliases
-from frontend.config.pools import Place, PoolSetting, Tls
+from frontend.config.pools import PoolSetting, Tls, TritonAddress
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
 from tests.unit.config.conftest import File
@@ -23,7 +23,7 @@ zone = "a"
 """
     gpu, cpu = Settings.from_env(file(text)).pools
     models = ("whisper_turbo", "m3_embedder", "piper_amy")
-    assert (gpu.name, gpu.read()) == ("gpu", [Place("gpu", 8001)])
+    assert (gpu.name, gpu.read()) == ("gpu", [TritonAddress("gpu", 8001)])
     assert gpu.slots(models, 0) == {"whisper_turbo": 32, "m3_embedder": 0}
     assert cpu.slots(models, 4) == {"whisper_turbo": 4, "m3_embedder": 4, "piper_amy": 4}
     assert [(str(place), place.zone) for place in cpu.read()] == [
@@ -38,7 +38,7 @@ def test_a_file_can_list_the_addresses_of_a_pool(tmp_path: Path, file: File, sta
     addresses = tmp_path / "text.pool"
     addresses.write_text(f"{start}10.0.0.1:8001\n\n10.0.0.2:8001 b # another zone\n", encoding="utf-8")
     (pool,) = Settings.from_env(file(f"[pools.text]\nfile = '{addresses}'")).pools
-    assert pool.read() == [Place("10.0.0.1", 8001), Place("10.0.0.2", 8001, "b")]
+    assert pool.read() == [TritonAddress("10.0.0.1", 8001), TritonAddress("10.0.0.2", 8001, "b")]
 
 
 def test_a_certificate_must_have_the_host_or_the_server_name(file: File) -> None:

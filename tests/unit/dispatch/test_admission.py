@@ -45,7 +45,7 @@ def test_among_idle_tritons_the_lowest_place_is_preferred() -> None:
     scene = Scene()
     for place, name in enumerate("ab"):
         scene.triton(name, m=Capacity(2, 1, gpu=True))
-        scene.admission.tritons[name].models["m"].place = 1 - place
+        scene.admission.tritons[name].models["m"].turn = 1 - place
     scene.enter_all(4, "m")
     assert _places(scene.sent()) == "bbaa"
 

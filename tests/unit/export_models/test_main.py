@@ -1,5 +1,6 @@
 """The command: what it exports, refuses and leaves alone."""
 
+import argparse
 import os
 import re
 import shutil
@@ -13,9 +14,10 @@ import pytest
 
 from frontend.catalogue.voices import Voice, exported_voices
 from scripts.export_models import __main__ as export
-from scripts.export_models import plan, runner, stamp
+from scripts.export_models import plan, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
-from scripts.export_models.stamp import Stamp
+from scripts.export_models.sources import source_of
+from scripts.export_models.stamp import Digests, Stamp
 from tests.conftest import ROOT
 from tests.small_voices import write_voice
 
@@ -202,16 +204,21 @@ def test_what_is_not_checked_is_printed_at_each_start(
     assert _errors(capsys) == ["piper_ryan is exported and not checked: on CUDA"]
 
 
+def _wanted(options: argparse.Namespace, model: str) -> Stamp:
+    source = source_of(options.source, options.folder, options.work)
+    return stamp.wanted(model, source, options.source, options.precision, Digests(options.work / "digests.json"))
+
+
 def test_both_whispers_of_one_checkpoint_are_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ran: list[str] = []
 
-    def run(model: str, wanted: Stamp, *_: object) -> Stamp:
+    def made(options: argparse.Namespace, _: object, model: str, *__: object) -> Stamp:
         ran.append(model)
         (tmp_path / model / "1" / "whisper").mkdir(parents=True)
         (tmp_path / model / "1" / "whisper" / "encoder.bin").write_bytes(b"weights")
-        return replace(wanted, way="int8")
+        return replace(_wanted(options, model), way="int8")
 
-    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr(export, "_made", made)
     folders = ["--repository", str(tmp_path), "--work", str(tmp_path / "work")]
     models = ["whisper_turbo", "whisper_large_v3"]
     assert export.main([*folders, *(part for model in models for part in ("--only", model))]) == 0
@@ -227,11 +234,11 @@ def exports_in_bf16(folder: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The models whose export is begun; it takes bf16."""
     begun: list[str] = []
 
-    def run(model: str, wanted: Stamp, *_: object) -> Stamp:
+    def made(options: argparse.Namespace, _: object, model: str, *__: object) -> Stamp:
         begun.append(model)
-        return replace(wanted, way="bf16", skipped=["int8: lost too much"])
+        return replace(_wanted(options, model), way="bf16", skipped=["int8: lost too much"])
 
-    monkeypatch.setattr(runner, "run", run)
+    monkeypatch.setattr(export, "_made", made)
     return begun
 
 

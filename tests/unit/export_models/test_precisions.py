@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from scripts.export_models import precisions
-from scripts.export_models.precisions import bf16_is_fast, by_speed, int8_is_fast, text_precisions
+from scripts.export_models.precisions import Precision, bf16_is_fast, by_speed, int8_is_fast, text_precisions
 
 
 @pytest.mark.parametrize(
@@ -55,5 +55,5 @@ def test_bfloat16_is_fast_with_instructions_for_it(tmp_path: Path, flags: str, f
         ({"bf16": 1.0, "fp32": 1.3}, ["bf16", "fp32"]),
     ],
 )
-def test_less_exact_ways_are_tried_if_they_are_worth_it(seconds: dict[str, float], tried: list[str]) -> None:
+def test_less_exact_ways_are_tried_if_they_are_worth_it(seconds: dict[Precision, float], tried: list[str]) -> None:
     assert by_speed(seconds) == tried

@@ -11,13 +11,12 @@ import torch
 from numpy.typing import NDArray
 from transformers import BertConfig, BertModel, XLMRobertaModel
 
-from scripts.export_models import text, text_checks
+from scripts.export_models import text, text_checks, text_graph
 from scripts.export_models.checkpoints import PROMISES, SourceError
-from scripts.export_models.parity import Check
+from scripts.export_models.parity import Check, Exported, first_that_passes
 from scripts.export_models.precisions import Precision, text_precisions
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.text import TextModel
-from scripts.export_models.ways import Exported, Way, first_that_passes
 from tests import lookalikes
 from tests.processors import exact_int8
 from tests.unit.export_models.small_texts import SIZES, xlmr
@@ -91,8 +90,7 @@ def _written(target: Path) -> str:
 
 
 def _exported(source: Path, model: TextModel, precision: str, *, strict: bool = False) -> Exported:
-    ways = [Way(each, lambda each=each: _checks(source, model, each)) for each in text_precisions(precision)]
-    return first_that_passes(ways, strict=strict)
+    return first_that_passes(text_precisions(precision), lambda each: _checks(source, model, each), strict=strict)
 
 
 def _checks(source: Path, model: TextModel, precision: Precision, progress: Progress = SILENT) -> list[Check]:
@@ -242,7 +240,7 @@ def _precisions(source: Path, wanted: str) -> tuple[list[Precision], str]:
 
 def test_all_precisions_are_measured_in_the_shape_of_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     shapes = []
-    own = text.embedder
+    own = text_graph.embedder
 
     def embedder(trained: Any, *others: Any) -> Any:
         inner, width = trained.weights["encoder.layer.0.intermediate.dense.weight"].shape

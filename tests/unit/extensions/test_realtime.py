@@ -12,30 +12,30 @@ from client.recordings import recordings
 from frontend.audio.detector import FRAME, Detector, speech_probabilities
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest
-from frontend.extensions.realtime.agreement import Agreement, Heard, is_rushed, repeats_itself
+from frontend.extensions.realtime.agreement import Agreement, TimedWord, is_rushed, repeats_itself
 from frontend.extensions.realtime.items import Item
 from frontend.extensions.realtime.protocol import Append, Clear, Commit, Detection, SessionConfig, Update, parse, read
 from frontend.extensions.realtime.stretches import History
-from frontend.extensions.realtime.turns import Listener, Turns
+from frontend.extensions.realtime.turns import StreamDetector, Turns
 from tests.speech import say
 
 CONFIG = SessionConfig("stt-1")
 SERVED = Served.of()
 WINDOW = 30.0
-INPUT, DETECTION = "session.audio.input", "session.turn_detection"
+INPUT = "session.audio.input"
 RATE_11 = {"type": "audio/pcm", "rate": 11_025}
 
 
-def heard(text: str) -> list[Heard]:
+def timed(text: str) -> list[TimedWord]:
     """Words of half a second."""
-    return [Heard(f" {word}", number / 2, number / 2 + 0.5) for number, word in enumerate(text.split())]
+    return [TimedWord(f" {word}", number / 2, number / 2 + 0.5) for number, word in enumerate(text.split())]
 
 
 def sent(*passes: str) -> list[str]:
     """What is sent after each pass, the last of which is the final one."""
     agreement = Agreement()
-    deltas = [agreement.add(heard(text)) for text in passes[:-1]]
-    return [*deltas, agreement.finish(heard(passes[-1]))]
+    deltas = [agreement.add(timed(text)) for text in passes[:-1]]
+    return [*deltas, agreement.finish(timed(passes[-1]))]
 
 
 def test_words_are_sent_when_a_second_pass_hears_them_too() -> None:
@@ -44,7 +44,7 @@ def test_words_are_sent_when_a_second_pass_hears_them_too() -> None:
 
 def test_words_before_a_pause_are_sent_at_once() -> None:
     agreement = Agreement()
-    assert agreement.add(heard("one two"), complete=True) == "one two"
+    assert agreement.add(timed("one two"), complete=True) == "one two"
 
 
 def test_case_and_punctuation_make_no_other_word() -> None:
@@ -77,27 +77,27 @@ def test_a_final_pass_that_hears_sent_words_differently_goes_on_by_time() -> Non
 
 
 def test_words_faster_than_speech_are_no_speech() -> None:
-    assert not is_rushed(heard("dial five to allow this"))
-    assert is_rushed([*heard("dial five to"), *(Heard(" to", 1.5 + 0.02 * n, 1.52 + 0.02 * n) for n in range(4))])
+    assert not is_rushed(timed("dial five to allow this"))
+    assert is_rushed([*timed("dial five to"), *(TimedWord(" to", 1.5 + 0.02 * n, 1.52 + 0.02 * n) for n in range(4))])
 
 
 def test_words_said_twice_in_a_row_are_a_loop_of_the_model() -> None:
-    assert repeats_itself(heard("Press 1. Press 1"))
-    assert not repeats_itself(heard("Dial 1 if you wish, dial 2 if you do not. No, no"))
+    assert repeats_itself(timed("Press 1. Press 1"))
+    assert not repeats_itself(timed("Dial 1 if you wish, dial 2 if you do not. No, no"))
 
 
 @given(st.lists(st.lists(st.sampled_from(["a", "b", "c."]), max_size=8).map(" ".join), min_size=1, max_size=6))
 def test_until_the_last_pass_the_text_is_what_was_sent(passes: list[str]) -> None:
     agreement = Agreement()
-    deltas = [agreement.add(heard(text)) for text in passes]
+    deltas = [agreement.add(timed(text)) for text in passes]
     assert agreement.text == "".join(deltas)
 
 
 def test_the_last_pass_corrects_what_was_sent() -> None:
     agreement = Agreement()
     for text in ("the party or", "the party or trying", "the party you're trying to reach"):
-        agreement.add(heard(text))
-    agreement.finish(heard("the party you're trying to reach"))
+        agreement.add(timed(text))
+    agreement.finish(timed("the party you're trying to reach"))
     assert agreement.text == "the party you're trying to reach"
 
 
@@ -109,11 +109,11 @@ def test_a_turn_begins_with_speech_and_ends_after_silence() -> None:
 
 def test_audio_in_pieces_is_heard_as_in_one() -> None:
     data = (say("Good morning.") * 32767).astype(np.int16).tobytes()
-    whole = Listener("audio/pcm").hear(data, last=True)
-    listener = Listener("audio/pcm")
+    whole = StreamDetector("audio/pcm").detect(data, last=True)
+    detector = StreamDetector("audio/pcm")
     # Pieces of an odd number of bytes cut samples in two.
-    pieces = [listener.hear(data[place : place + 1001]) for place in range(0, len(data), 1001)]
-    pieces.append(listener.hear(b"", last=True))
+    pieces = [detector.detect(data[place : place + 1001]) for place in range(0, len(data), 1001)]
+    pieces.append(detector.detect(b"", last=True))
     assert np.concatenate([piece.samples for piece in pieces]).tobytes() == whole.samples.tobytes()
     assert sum(piece.count for piece in pieces) == whole.count == -(-len(data) // 2 * 16 // 24)
     assert np.allclose(np.concatenate([piece.probabilities for piece in pieces]), whole.probabilities, atol=1e-3)
@@ -126,9 +126,9 @@ def test_quiet_speech_is_heard_live_from_its_first_word(language: str) -> None:
     for decibels in (-6, -46):
         scaled = audio / np.abs(audio).max() * 32767 * 10 ** (decibels / 20)
         data = (np.repeat(scaled, 3)[::2]).astype(np.int16).tobytes()
-        listener = Listener("audio/pcm")
-        heard = [listener.hear(data[place : place + 4800]).probabilities for place in range(0, len(data), 4800)]
-        found.append(np.flatnonzero(np.concatenate(heard) > 0.5))
+        detector = StreamDetector("audio/pcm")
+        parts = [detector.detect(data[place : place + 4800]).probabilities for place in range(0, len(data), 4800)]
+        found.append(np.flatnonzero(np.concatenate(parts) > 0.5))
     assert abs(found[0][0] - found[1][0]) <= 6
     assert abs(found[0][-1] - found[1][-1]) <= 8
 
@@ -145,8 +145,8 @@ def test_a_long_item_is_cut_where_there_is_least_speech_and_after_its_sent_words
     item = Item("item_1", None, CONFIG, 0)
     for place in range(100):
         item.add(bytes(2 * FRAME), 0.1 if place in (20, 80) else 0.9, 0.5)
-    item.agreement.add(heard("one two"))
-    item.agreement.add(heard("one two"))
+    item.agreement.add(timed("one two"))
+    item.agreement.add(timed("one two"))
     audio, probabilities = item.cut()
     assert (item.samples, len(audio), len(probabilities)) == (80 * FRAME, 20 * FRAME * 2, 20)
 
@@ -160,7 +160,7 @@ def history_of(*texts: str, seconds: float = 4.0) -> History:
     history = History()
     history.whole(item_of(1), WINDOW)
     for text in texts:
-        history.add(item_of(seconds), heard(text))
+        history.add(item_of(seconds), timed(text))
     return history
 
 
@@ -175,7 +175,12 @@ def test_an_item_and_those_before_it_fit_into_the_models_window() -> None:
 
 def test_only_the_words_after_those_before_it_are_the_items() -> None:
     stretch = history_of("We went home.").whole(item_of(3), WINDOW)
-    told = [Heard(" We", 0.3, 0.6), Heard(" went", 0.6, 1.0), Heard(" home.", 1.0, 1.5), Heard(" So", 3.8, 4.5)]
+    told = [
+        TimedWord(" We", 0.3, 0.6),
+        TimedWord(" went", 0.6, 1.0),
+        TimedWord(" home.", 1.0, 1.5),
+        TimedWord(" So", 3.8, 4.5),
+    ]
     assert [word.text for word in stretch.words(told)] == [" So"]
 
 
@@ -196,30 +201,34 @@ def test_without_a_given_language_an_item_follows_those_that_were_heard_in_its_o
     history = History()
     for language, text in (("fr", "Un deux."), ("en", "One two.")):
         item = item_of(3, language="")
-        item.heard_language = language
-        history.add(item, heard(text))
+        item.detected_language = language
+        history.add(item, timed(text))
     unheard, english = item_of(3, language=""), item_of(3, language="")
-    english.heard_language = "en"
+    english.detected_language = "en"
     assert [history.whole(each, WINDOW).start for each in (unheard, english)] == [0.0, -3.0]
 
 
 def test_a_pass_over_a_long_open_item_begins_at_a_pause_in_the_sent_words() -> None:
     item = item_of(7)
     for _ in range(2):
-        item.agreement.add([Heard(" one", 0.5, 1.0), Heard(" two", 2.5, 4.0), Heard(" three", 4.0, 5.0)])
+        item.agreement.add([TimedWord(" one", 0.5, 1.0), TimedWord(" two", 2.5, 4.0), TimedWord(" three", 4.0, 5.0)])
     stretch = history_of("Zero.").recent(item)
     assert (stretch.start, stretch.context, len(stretch.audio)) == (1.0, "Zero. one", 2 * 16_000 * 6)
 
 
-def update(shape: str = "session.update", **options: Any) -> Any:
-    return {"type": shape, "session": options}
+def update(**options: Any) -> Any:
+    return {"type": "session.update", "session": {"type": "transcription", **options}}
+
+
+def update_input(**options: Any) -> Any:
+    return update(audio={"input": options})
 
 
 def test_a_session_update_changes_only_what_it_names() -> None:
     options = {"format": {"type": "audio/pcmu"}, "transcription": {"language": "de"}, "noise_reduction": None}
-    event = update(type="transcription", audio={"input": options})
+    event = update_input(**options)
     expected = replace(CONFIG, audio_format="audio/pcmu", rate=8_000, language="de")
-    assert parse(event, CONFIG, SERVED) == Update(expected, beta=False)
+    assert parse(event, CONFIG, SERVED) == Update(expected)
 
 
 @pytest.mark.parametrize(
@@ -231,8 +240,7 @@ def test_a_session_update_changes_only_what_it_names() -> None:
     ],
 )
 def test_turn_detection_may_be_switched_off_or_set(given: Any, detection: Detection | None) -> None:
-    event = update("transcription_session.update", turn_detection=given)
-    assert parse(event, CONFIG, SERVED) == Update(replace(CONFIG, detection=detection), beta=True)
+    assert parse(update_input(turn_detection=given), CONFIG, SERVED) == Update(replace(CONFIG, detection=detection))
 
 
 @pytest.mark.parametrize("text", ['{"x": [' + "1," * 3_000 + "1]}", "{" + '"a": 1, ' * 3_000 + '"b": 1}', "[" * 3_000])
@@ -264,15 +272,15 @@ def test_commit_and_clear_are_events_of_their_own(kind: str, event: Commit | Cle
         ({"type": "input_audio_buffer.append"}, "audio"),
         ({"type": "session.update"}, "session"),
         (update(type="realtime"), "session.type"),
-        (update(type="transcription", voice="alloy"), "session.voice"),
-        (update(type="transcription", audio={"input": {"format": {"type": "audio/mp3"}}}), f"{INPUT}.format.type"),
-        (update(type="transcription", audio={"input": {"format": RATE_11}}), f"{INPUT}.format.rate"),
-        (update(type="transcription", audio={"input": {"format": {"type": {}}}}), f"{INPUT}.format.type"),
-        (update("transcription_session.update", input_audio_format={}), "session.input_audio_format"),
-        (update("transcription_session.update", input_audio_transcription={"model": "other"}), "model"),
-        (update("transcription_session.update", input_audio_transcription={"language": "xx"}), "language"),
-        (update("transcription_session.update", turn_detection={"type": "other_vad"}), f"{DETECTION}.type"),
-        (update("transcription_session.update", turn_detection={"threshold": 2}), f"{DETECTION}.threshold"),
+        ({"type": "transcription_session.update", "session": {}}, "type"),
+        (update(voice="alloy"), "session.voice"),
+        (update_input(format={"type": "audio/mp3"}), f"{INPUT}.format.type"),
+        (update_input(format=RATE_11), f"{INPUT}.format.rate"),
+        (update_input(format={"type": {}}), f"{INPUT}.format.type"),
+        (update_input(transcription={"model": "other"}), "model"),
+        (update_input(transcription={"language": "xx"}), "language"),
+        (update_input(turn_detection={"type": "other_vad"}), f"{INPUT}.turn_detection.type"),
+        (update_input(turn_detection={"threshold": 2}), f"{INPUT}.turn_detection.threshold"),
     ],
 )
 def test_a_faulty_event_names_its_parameter(event: Any, param: str) -> None:

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.extensions.subtitles.rendering import cues, srt, vtt
-from frontend.operations.transcription.protocol import Transcription, Word
+from frontend.operations.transcription.answers import Word
+from frontend.operations.transcription.protocol import Transcription
 
 COLUMNS, LONGEST = 42, 7.0
 

@@ -1,78 +1,97 @@
-"""The private names of aiohttp that connections use, and that no other module uses any."""
+"""Nothing of ours uses a private name of aiohttp, or changes one of its values."""
 
 import ast
 import asyncio
 import inspect
 from collections.abc import Iterator
-from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
 
-from frontend.extensions.realtime.wire import Socket
-from frontend.http import connection, runner
+from frontend.http.connection import Connection
 from tests.conftest import ROOT
 
-PRIVATE = {"_buffer_paused", "_current_request", "_messages"}
-# Methods that our class overrides.
-METHODS = """
-    connection_lost connection_made data_received eof_received finish_response handle_error pause_reading resume_reading
-    shutdown
-"""
 MODULES = sorted((ROOT / "frontend").rglob("*.py"))
-OURS, RUNNER = (Path(inspect.getfile(module)) for module in (connection, runner))
-# The private names of aiohttp's connections, servers and runners.
-_KINDS = [*web.RequestHandler.__mro__, *web.Server.__mro__, *web.AppRunner.__mro__]
-_NAMES = {name for kind in _KINDS for name in (*vars(kind), *getattr(kind, "__slots__", ()))}
-_INSIDE = {name for name in _NAMES if name.startswith("_") and not name.startswith("__")}
+# The private names of the classes whose objects we get from aiohttp, or that ours are made from.
+_KINDS = (web.Application, web.AppRunner, web.Request, web.RequestHandler, web.Server, web.WebSocketResponse)
+_NAMES = web.Request.ATTRS | {
+    name for kind in _KINDS for each in kind.__mro__ for name in (*vars(each), *getattr(each, "__slots__", ()))
+}
+_PRIVATE = {name for name in _NAMES if name.startswith("_") and not name.startswith("__")}
+
+
+def _of_aiohttp(tree: ast.Module) -> set[str]:
+    """The names that a module imports from aiohttp, and ``aiohttp`` itself."""
+    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
+    own = {name.asname or name.name for node in imports for name in node.names if _is_aiohttp(node.module)}
+    return own | {"aiohttp"}
+
+
+def _is_aiohttp(module: str | None) -> bool:
+    return (module or "").split(".")[0] == "aiohttp"
+
+
+def _root(node: ast.expr) -> str:
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _own(node: ast.ClassDef) -> set[str]:
+    """The private names that a class gives its objects in its methods."""
+    stored = [each for each in ast.walk(node) if isinstance(each, ast.Attribute) and isinstance(each.ctx, ast.Store)]
+    return {each.attr for each in stored} | {each.name for each in node.body if hasattr(each, "name")}
+
+
+def _uses(tree: ast.Module) -> Iterator[str]:
+    names = _of_aiohttp(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and _is_aiohttp(node.module):
+            parts = [*(node.module or "").split("."), *(name.name for name in node.names)]
+            yield from (part for part in parts if part.startswith("_"))
+        elif isinstance(node, ast.ClassDef) and {_root(base) for base in node.bases} & names:
+            # A name of ours that is also one of aiohttp's would replace it.
+            yield from _own(node) & _PRIVATE
+            yield from (attribute for each in ast.walk(node) if (attribute := _own_use(each)) not in {"", *_own(node)})
+        elif isinstance(node, ast.Attribute) and _root(node.value) != "self" and node.attr in _PRIVATE:
+            yield node.attr
+        elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _root(node.value) in names:
+            yield ast.unparse(node)
+
+
+def _own_use(node: ast.AST) -> str:
+    """A private name of aiohttp that is read or written as the object's own, or empty."""
+    is_own = isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and node.attr in _PRIVATE
+    return node.attr if is_own and isinstance(node, ast.Attribute) else ""
+
+
+def test_no_module_uses_a_private_name_of_aiohttp_or_changes_its_values() -> None:
+    found = {path: sorted(_uses(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
+    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from aiohttp import web_ws\nweb_ws.DEFAULT_CHUNK_SIZE = 1",
+        "from aiohttp._websocket import reader",
+        "request._task",
+        "from aiohttp import web\nclass A(web.RequestHandler):\n    def f(self):\n        return self._messages",
+        "from aiohttp import web\nclass A(web.RequestHandler):\n    def f(self):\n        self._waiter = 1",
+    ],
+)
+def test_such_a_use_is_found(source: str) -> None:
+    assert list(_uses(ast.parse(source)))
+
+
+async def test_aiohttp_has_the_methods_that_connections_override() -> None:
+    ours = {name for name, each in vars(Connection).items() if inspect.isfunction(each) and not name.startswith("_")}
+    added = {"begin"}
+    assert {name for name in ours - added if not callable(getattr(web.RequestHandler, name, None))} == set()
+    fresh = web.RequestHandler(web.Server(_never), loop=asyncio.get_running_loop())
+    assert not hasattr(fresh, "begin"), aiohttp.__version__
 
 
 async def _never(request: web.BaseRequest) -> web.StreamResponse:
     raise AssertionError
-
-
-async def test_aiohttp_has_the_used_names() -> None:
-    fresh = web.RequestHandler(web.Server(_never), loop=asyncio.get_running_loop())
-    assert [name for name in METHODS.split() if not callable(getattr(fresh, name, None))] == []
-    assert [name for name in PRIVATE if not hasattr(fresh, name)] == []
-
-
-def _names(path: Path) -> set[str]:
-    """The names of attributes, functions and imports of a module."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
-    used |= {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    return used | {name.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for name in node.names}
-
-
-@pytest.mark.parametrize(("path", "private"), [(OURS, PRIVATE), (RUNNER, set())], ids=["connection", "runner"])
-def test_the_used_private_names_are_listed_here(path: Path, private: set[str]) -> None:
-    # Our own names must not be private names of aiohttp by accident.
-    assert _names(path) & _INSIDE == private
-
-
-def _private_uses(tree: ast.Module) -> Iterator[str]:
-    """A module's uses of aiohttp's private names, and its subclasses of aiohttp's classes."""
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    names = {name.name for node in imports for name in node.names if (node.module or "").split(".")[0] == "aiohttp"}
-    yield from (name for name in names if name.startswith("_"))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ClassDef):
-            roots = {part.id for base in node.bases for part in ast.walk(base) if isinstance(part, ast.Name)}
-            yield from (f"class {node.name}" for _ in roots & names)
-        elif isinstance(node, ast.Attribute) and node.attr in _INSIDE and ast.unparse(node.value) != "self":
-            yield node.attr
-
-
-def test_no_other_module_uses_private_names_of_aiohttp() -> None:
-    found = {path: list(_private_uses(ast.parse(path.read_text(encoding="utf-8")))) for path in MODULES}
-    for path in (OURS, RUNNER, Path(inspect.getfile(Socket))):
-        assert found.pop(path)
-    assert {str(path.relative_to(ROOT)): names for path, names in found.items() if names} == {}
-
-
-async def test_the_socket_of_a_live_session_uses_no_private_name_of_aiohttp() -> None:
-    fresh = web.WebSocketResponse()
-    inside = {name for name in (*dir(fresh), *vars(fresh)) if name.startswith("_") and not name.startswith("__")}
-    tree = ast.parse(inspect.getsource(Socket))
-    assert inside & {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)} == set()

@@ -5,10 +5,10 @@ import pytest
 from aiohttp import StreamReader
 from aiohttp.test_utils import make_mocked_request
 
+from frontend.billing.bill import CONTENT
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, TooLarge
 from frontend.http import form
-from frontend.http.arrival import CONTENT
 from frontend.http.form import Shape, read_form
 from frontend.http.memory import MemoryBudget, MemoryReservation
 

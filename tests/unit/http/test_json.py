@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from frontend.errors import InvalidRequest
-from frontend.http import fields
+from frontend.http import json as bodies
 from frontend.http.json import parse_json
 from frontend.http.rendering import json_response, refusal
 
@@ -68,7 +68,7 @@ def test_our_own_error_is_no_error_of_the_body(monkeypatch: pytest.MonkeyPatch) 
     def fail(name: str) -> None:
         raise KeyError(name)
 
-    monkeypatch.setattr(fields, "check_name", fail)
+    monkeypatch.setattr(bodies, "check_name", fail)
     with pytest.raises(KeyError):
         parse_json(b'{"a": 1}')
 

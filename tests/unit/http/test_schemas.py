@@ -1,11 +1,60 @@
-from frontend.http.schemas import answer_object, request_object
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
+
+from frontend.catalogue.extensions import SUBTITLES
+from frontend.catalogue.models import Served
+from frontend.http.schemas import OpenApiFragment, needs
 
 
-def test_an_answer_requires_all_but_the_optional_properties() -> None:
-    schema = answer_object({"a": {}, "b": {}}, "b")
-    assert (schema["required"], schema["additionalProperties"]) == (["a"], False)
+@dataclass(frozen=True)
+class Item:
+    number: Annotated[int, {"minimum": 0}]
+    anything: Any
 
 
-def test_a_request_requires_only_the_named_properties() -> None:
-    schema = request_object({"a": {}, "b": {}}, "a")
-    assert (schema["required"], schema["additionalProperties"]) == (["a"], False)
+class Part(TypedDict):
+    kind: Literal["part"]
+    text: str | None
+
+
+class Answer(TypedDict):
+    items: list[Item]
+    part: Part
+    by_name: dict[str, float]
+    late: NotRequired[bool]
+    cues: Annotated[str, needs(SUBTITLES)]
+    model: Annotated[str, lambda served: {"enum": list(served.ids())}]
+
+
+def _object(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
+
+
+def test_an_answer_gives_its_schema() -> None:
+    own = OpenApiFragment(Served.of("embed-m3"))
+    assert own.named(Answer) == {"$ref": "#/components/schemas/Answer"}
+    assert own.schemas == {
+        "Answer": _object(
+            ["items", "part", "by_name", "model"],
+            items={"type": "array", "items": {"$ref": "#/components/schemas/Item"}},
+            part=_object(
+                ["kind", "text"], kind={"type": "string", "enum": ["part"]}, text={"type": ["string", "null"]}
+            ),
+            by_name={"type": "object", "additionalProperties": {"type": "number"}},
+            late={"type": "boolean"},
+            model={"type": "string", "enum": ["embed-m3"]},
+        ),
+        "Item": _object(["number", "anything"], number={"type": "integer", "minimum": 0}, anything={}),
+    }
+
+
+def test_a_field_of_an_extension_is_described_if_it_is_on() -> None:
+    own = OpenApiFragment(Served.of(extensions=frozenset({SUBTITLES})))
+    assert own.described(Answer)["properties"]["cues"] == {"type": "string"}
+    assert "cues" in own.described(Answer)["required"]
+
+
+def test_an_answer_may_be_no_object() -> None:
+    own = OpenApiFragment(Served.of())
+    assert own.named(list[list[float]]) == {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}
+    assert own.schemas == {}

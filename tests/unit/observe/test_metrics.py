@@ -7,6 +7,7 @@ from contextlib import suppress
 import pytest
 from prometheus_client import REGISTRY
 
+from frontend.extensions.metrics import GROUP
 from frontend.observe.metrics import GROUPS
 from frontend.observe.stores import redis_call
 from frontend.observe.table import LABELS
@@ -65,7 +66,7 @@ async def test_a_timeout_around_a_call_that_swallows_cancellations_is_raised() -
         await work()
 
 
-_ROWS = [row for group in GROUPS for row in group.rows]
+_ROWS = [row for group in (*GROUPS, GROUP) for row in group.rows]
 
 
 def test_the_explained_labels_are_the_used_ones() -> None:

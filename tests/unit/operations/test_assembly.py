@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from frontend.audio.prepare import Prepared, SpokenWindow
+from frontend.operations.transcription.answers import Segment, Word
 from frontend.operations.transcription.assembly import assemble
-from frontend.operations.transcription.protocol import Segment, Transcription, TranscriptionRequest, Word
+from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.processes.shared_memory import SharedBytes
 from frontend.tritons.triton import Arrays
 

@@ -26,6 +26,7 @@ from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
+from frontend.extensions.streams.speech import stream
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest
@@ -96,10 +97,10 @@ async def _say(
         with MemoryReservation(MemoryBudget(10**9), "key") as holding:
             asked = SpeechRequest(text, "ryan", response_format, "tts-1", stream_format=stream_format)
             if stream_format:
-                answer, others, _ = await pipeline.stream(asked, context, MagicMock(), holding)
+                answer, others = await stream(pipeline, asked, context, MagicMock(), holding)
                 answer += b"".join([piece async for piece in others])
             else:
-                answer, _ = await pipeline.run(asked, context, MagicMock(), holding)
+                answer = await pipeline.run(asked, context, MagicMock(), holding)
     await dispatcher.close()
     await threads.close()
     return answer

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from frontend.access.throttles import UnbilledWorkThrottle
+from frontend.catalogue import languages
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
@@ -20,7 +21,6 @@ from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
-from frontend.operations.transcription import languages
 from frontend.operations.transcription.abilities import Abilities
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
@@ -79,7 +79,7 @@ class Scene:
             holding.closing.callback(file.close)
             file.write(sound)
             request = TranscriptionRequest(file, "stt-1", language=language)
-            transcription, _ = await pipeline.run(request, context, MagicMock(), holding)
+            transcription = await pipeline.run(request, context, MagicMock(), holding)
         return transcription
 
 

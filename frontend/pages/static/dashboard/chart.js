@@ -14,7 +14,7 @@ export class Chart {
     matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.#shown && this.draw(this.#shown));
   }
 
-  // shown: days, lines (pairs of a name and one value a day), measure (of data.js), told (a value as text), title.
+  // shown: days, lines (pairs of a name and one value a day), measure (of data.js), format (a value as text), title.
   draw(shown) {
     this.#shown = { ...shown, lines: few(shown.lines) };
     const { days, lines, title } = this.#shown;
@@ -55,8 +55,8 @@ export class Chart {
   }
 
   #read(place) {
-    const { days, lines, told, measure } = this.#shown;
-    const values = lines.filter(([, line]) => line[place]).map(([name, line]) => `${name} ${told(line[place])}`);
+    const { days, lines, format, measure } = this.#shown;
+    const values = lines.filter(([, line]) => line[place]).map(([name, line]) => `${name} ${format(line[place])}`);
     const known = place != null && days[place] !== undefined;
     this.#readout.textContent = known ? `${days[place]}: ${values.join(", ") || `no ${measure.unit}`}` : "";
   }

@@ -1,4 +1,4 @@
-// What the server knows, and how it is added up: amounts in whole micro-CHF, so that sums are those of the ledger.
+// What the server answers, and its sums: in whole micro-CHF, as in the ledger.
 
 import { number } from "/shared/dom.js";
 import { OPERATIONS } from "/shared/offer.js";
@@ -48,7 +48,7 @@ export function exactly(micro) {
 }
 
 // What can be looked at, each in a unit of its own, of which a value counts the parts: `size` of them are one unit, `least`
-// is what an axis tells apart, `decimals` are those that it usually has.
+// is the smallest step of an axis, `decimals` is the usual number of decimals.
 export const MEASURES = {
   amount: { title: "Cost", unit: "CHF", size: MICRO, least: 1, decimals: 2, of: (row) => toMicro(row.amount) },
   requests: { title: "Requests", unit: "requests", size: 1, least: 1, decimals: 0, of: (row) => row.requests },
@@ -57,7 +57,7 @@ export const MEASURES = {
   tokens: { title: "Tokens", unit: "tokens", size: 1, least: 1, decimals: 0, of: (row) => row.tokens },
 };
 
-export function told(value, measure) {
+export function formatted(value, measure) {
   if (measure === "amount") return toChf(value);
   if (measure !== "audio") return number(value);
   return value < 60_000 ? `${number(value / 1000, 1)} s` : `${number(value / 60_000, 1)} min`;

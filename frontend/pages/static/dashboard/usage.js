@@ -4,7 +4,7 @@ import { Code } from "/shared/code.js";
 import { byId, make, nameColumns } from "/shared/dom.js";
 import { firstRequest, offer } from "/shared/offer.js";
 import { Chart } from "./chart.js";
-import { MEASURES, days, exactly, groups, nameOf, sums, told } from "./data.js";
+import { MEASURES, days, exactly, groups, nameOf, sums, formatted } from "./data.js";
 
 const QUANTITIES = ["audio", "characters", "tokens"];
 const chart = new Chart(byId("chart"), byId("legend"), byId("readout"));
@@ -28,15 +28,15 @@ export function showUsage(rows, chosen, org) {
 }
 
 function showFigures(all) {
-  byId("cost").textContent = `${told(all.amount, "amount")} CHF`;
+  byId("cost").textContent = `${formatted(all.amount, "amount")} CHF`;
   byId("cost").title = exactly(all.amount);
-  byId("requests").textContent = told(all.requests, "requests");
+  byId("requests").textContent = formatted(all.requests, "requests");
 }
 
 function cells(values, measures) {
   return measures.map((measure) => {
     const exact = measure === "amount" ? { title: exactly(values[measure]) } : {};
-    return make("td", { class: "number", ...exact }, values[measure] ? told(values[measure], measure) : measure === "amount" ? "0.00" : "–");
+    return make("td", { class: "number", ...exact }, values[measure] ? formatted(values[measure], measure) : measure === "amount" ? "0.00" : "–");
   });
 }
 
@@ -76,7 +76,7 @@ function showChart(found, { first, last, by }) {
   const { title, unit } = MEASURES[measure];
   const currency = measure === "amount" ? " CHF" : "";
   const name = `${title}${unit === title.toLowerCase() ? "" : ` in ${unit}`} a day by ${by}; the table above has the sums`;
-  chart.draw({ days: shown, lines, measure: MEASURES[measure], told: (value) => told(value, measure) + currency, title: name });
+  chart.draw({ days: shown, lines, measure: MEASURES[measure], format: (value) => formatted(value, measure) + currency, title: name });
 }
 
 function showDays(rows, by, measures) {

@@ -1,9 +1,10 @@
-// The page: each operation of /openapi.json with a request to try, and each schema.
+// The page: each operation of /openapi.json with an example, and each schema.
 
-import { byId, make, nameColumns } from "/shared/dom.js";
-import { signIn } from "/shared/sign_in.js";
+import { byId, copyButton, make, nameColumns } from "/shared/dom.js";
+import { curl } from "/shared/recipes.js";
 import { propertyTable, typeOf } from "./schemas.js";
-import { trial } from "./trial.js";
+
+const MOBILE_TOKEN = "QUARTET_MOBILE_JWT";
 
 function operationSection({ path, method, operationId: name, summary, description, tags, requestBody, parameters = [], responses }) {
   const content = requestBody?.content ?? {};
@@ -15,11 +16,15 @@ function operationSection({ path, method, operationId: name, summary, descriptio
     make("p", { class: "address" }, make("code", {}, `${method.toUpperCase()} ${path}`)),
     ...(description ? [make("p", {}, description)] : []),
     ...given,
-    // A page sends no request that becomes a WebSocket.
-    ...(responses[101] ? [] : [make("h3", {}, "Request"), trial({ name, path, parameters, form, json: json?.example, isMobile: tags.includes("mobile") })]),
+    ...(json ? example(name, curl({ path, json: json.example }, location.origin, tags.includes("mobile") ? MOBILE_TOKEN : undefined)) : []),
     make("h3", {}, "Answers"),
     ...answers(responses),
   );
+}
+
+function example(name, command) {
+  const shown = make("pre", { class: "code wrap command", tabindex: "0", role: "group", "aria-label": `${name} with curl` }, command);
+  return [make("h3", {}, "Example"), make("div", { class: "bar" }, make("span", {}, "With curl"), copyButton(() => command, `the command of ${name}`)), shown];
 }
 
 function section(id, title, kind, ...content) {
@@ -43,7 +48,6 @@ function refusalRows({ components: { responses } }, operations) {
 }
 
 async function start() {
-  signIn();
   const api = await fetch("/openapi.json").then((answer) => (answer.ok ? answer.json() : null)).catch(() => null);
   if (!api) {
     byId("message").textContent = "The server does not answer. Load the page again in a moment.";

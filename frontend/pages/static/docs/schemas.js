@@ -40,13 +40,13 @@ function propertiesOf({ properties = {}, required = [] }, before = "") {
 function about(schema) {
   const choices = schema.enum ?? schema.items?.enum ?? [];
   const more = choices.length > MOST_CHOICES ? ` and ${choices.length - MOST_CHOICES} more` : "";
-  const told = [
+  const parts = [
     schema.description,
     choices.length && `One of ${choices.slice(0, MOST_CHOICES).join(", ")}${more}.`,
     ...BOUNDS.map(([what, least, most]) => bound(what, schema[least], schema[most])),
     "default" in schema && `If absent: ${schema.default}.`,
   ];
-  return told.filter(Boolean).join(" ");
+  return parts.filter(Boolean).join(" ");
 }
 
 function bound(what, least, most) {

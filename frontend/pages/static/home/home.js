@@ -2,7 +2,7 @@
 
 import { Code } from "/shared/code.js";
 import { byId, copyButton, make } from "/shared/dom.js";
-import { OPERATIONS, bounds, describe, firstRequest, offer, priceOf } from "/shared/offer.js";
+import { OPERATIONS, bounds, describe, firstRequest, offer, priceText } from "/shared/offer.js";
 
 const EVERY_SECONDS = 10;
 const WORDS = {
@@ -11,7 +11,7 @@ const WORDS = {
   away: "away: no Triton answers for it",
   unfit: "unfit: its numbers are wrong on this machine, export it again",
 };
-// The worst is told where several models do one thing.
+// Where several models do one thing, the worst state is shown.
 const ORDER = ["ready", "loading", "away", "unfit"];
 
 // The ways of a model's exports, each once; a repository from elsewhere does not say them.
@@ -25,11 +25,11 @@ const skippedItems = (exports) =>
 function modelRow({ id, operation, price, triton_models: tritonModels }, exports) {
   const name = make("th", { scope: "row" }, make("code", {}, id), copyButton(() => id, id));
   const state = make("td", { class: "of-state", "data-models": tritonModels.join(" ") });
-  const cells = [priceOf(price), waysOf(tritonModels, exports)].map((text) => make("td", {}, text));
+  const cells = [priceText(price), waysOf(tritonModels, exports)].map((text) => make("td", {}, text));
   return make("tr", {}, name, make("td", {}, OPERATIONS[operation]), state, ...cells);
 }
 
-function tellState(cell, states) {
+function showState(cell, states) {
   const tritonModels = cell.dataset.models.split(" ");
   const worst = ORDER.findLast((state) => tritonModels.some((name) => states[name] === state)) ?? "away";
   const behind = tritonModels.filter((name) => states[name] !== "ready");
@@ -48,11 +48,11 @@ async function refresh() {
   const health = await readiness().catch(() => ({ status: "not ready", reason: "the server does not answer", models: {} }));
   for (const cell of /** @type {NodeListOf<HTMLElement>} */ (document.querySelectorAll(".of-state"))) cell.hidden = !health;
   if (!health) return;
-  for (const cell of document.querySelectorAll("td.of-state")) tellState(cell, health.models);
+  for (const cell of document.querySelectorAll("td.of-state")) showState(cell, health.models);
   byId("state").dataset.state = health.status;
   const all = Object.values(health.models).every((state) => state === "ready");
   const text = health.reason ? `Not ready: ${health.reason}` : all ? "Ready: every model answers" : "Ready, but not every model answers";
-  // A screen reader tells each change, and only those.
+  // A screen reader reads each change aloud, and only those.
   if (byId("state").textContent !== text) byId("state").textContent = text;
 }
 

@@ -25,14 +25,14 @@ export class AuditList {
 function row({ at, actor, origin, action, target, details }) {
   // What was not given when something was made says nothing.
   const given = Object.entries(details).filter(([, value]) => !action.endsWith(".create") || text("", value) !== "none");
-  const told = given.map(([name, value]) => `${name.replaceAll("_", " ")}: ${text(name, value)}`);
+  const shown = given.map(([name, value]) => `${name.replaceAll("_", " ")}: ${text(name, value)}`);
   return make(
     "tr", {},
     cell(moment(at), { class: "moment" }),
     make("td", {}, ...lines(actor, origin)),
     make("td", {}, make("code", {}, action)),
     cell(target),
-    make("td", { class: "small" }, ...lines(...told)),
+    make("td", { class: "small" }, ...lines(...shown)),
   );
 }
 

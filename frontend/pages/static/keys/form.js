@@ -1,4 +1,4 @@
-// A question in a window of its own: fields, and a button that sends them. What the server has against one is told beside it.
+// A question in a window of its own: fields, and a button that sends them. A refusal of the server is shown beside its field.
 
 import { byId, make } from "/shared/dom.js";
 import { Failure } from "./session.js";
@@ -42,7 +42,7 @@ export function openForm({ title, about = [], fields = [], submit, danger = fals
       (focus ?? sameButton(opener, panel)).focus();
     } catch (failure) {
       if (!(failure instanceof Failure)) throw failure;
-      tell(form, general, failure);
+      showFailure(form, general, failure);
     } finally {
       go.disabled = false;
     }
@@ -61,7 +61,7 @@ function sameButton(opener, panel) {
 // The button of a row that does this, as list.js makes them.
 export const buttonThat = (does) => document.querySelector(`[data-does="${CSS.escape(does)}"]`);
 
-function tell(form, general, { message, param }) {
+function showFailure(form, general, { message, param }) {
   const problem = [...form.querySelectorAll("[data-of]")].find((each) => each.dataset.of === param) ?? general;
   problem.textContent = message;
   problem.closest("details")?.setAttribute("open", "");

@@ -11,7 +11,7 @@ export const cell = (text, attributes = {}) => make("td", attributes, text);
 // What stands under each other in a cell.
 export const lines = (...parts) => parts.map((part) => make("div", {}, part));
 
-// A button of a row; `what` tells it from those of others, and `more` is said with it.
+// A button of a row; `what` and `more` are in its name for screen readers.
 export function action(text, what, done, more = "") {
   const does = `${text} ${what}`;
   const button = make("button", { type: "button", class: "small", "data-does": does, "aria-label": `${does}${more}` }, text);

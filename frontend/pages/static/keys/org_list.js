@@ -11,7 +11,7 @@ const MOST_REQUESTS = 1_000_000_000;
 export class OrgList {
   #list; #topUps; #shown = ""; #showKeys;
 
-  // `showKeys` is told whose keys are to be looked at.
+  // `showKeys` is called with the name of an organisation.
   constructor(showKeys) {
     this.#showKeys = showKeys;
     const options = { path: () => "orgs", row: (org) => this.#row(org), name: ({ name }) => name, nothing: (searched) => (searched ? "There is no such organisation." : "There is no organisation yet.") };

@@ -8,7 +8,7 @@ let key = "";
 let used = 0;
 let ended = (_reason) => {};
 
-// What the server, or a proxy before it, has against a request; `param` names the parameter, 0 is no status.
+// A refusal by the server, or by a proxy before it; `param` names the parameter, 0 is no status.
 export class Failure extends Error {
   constructor(message, param = null, status = 0) {
     super(message);
@@ -17,7 +17,7 @@ export class Failure extends Error {
   }
 }
 
-// `whenEnded` is told why, whenever the key has been forgotten.
+// `whenEnded` is called with the reason when the key is forgotten.
 export function begin(text, whenEnded) {
   [key, used, ended] = [text, Date.now(), whenEnded];
 }
@@ -53,12 +53,12 @@ export async function ask(method, path, body) {
   const answer = await fetch(`/admin/v1/${path}`, { method, headers, cache: "no-store", body: text }).catch(() => null);
   if (!answer) throw new Failure("The server does not answer.");
   // A proxy's own error is no JSON.
-  const told = await answer.json().catch(() => null);
-  if (answer.ok && told) return told;
+  const content = await answer.json().catch(() => null);
+  if (answer.ok && content) return content;
   const wait = answer.status === 429 ? ` (in ${answer.headers.get("Retry-After")} s)` : "";
   const failure = new Failure(
-    `${answer.status}: ${told?.error?.message ?? (answer.statusText || "the answer cannot be read")}${wait}`,
-    told?.error?.param ?? null,
+    `${answer.status}: ${content?.error?.message ?? (answer.statusText || "the answer cannot be read")}${wait}`,
+    content?.error?.param ?? null,
     answer.status,
   );
   if (answer.status === 401 || answer.status === 429) end(failure.message);

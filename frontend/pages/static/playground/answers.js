@@ -1,18 +1,18 @@
-// What a transcript may be asked for as: the first as the contract has it, the others where an extension is on.
+// The forms of a transcript: the first is that of the contract, the others belong to extensions.
 
 import { make } from "/shared/dom.js";
 import { read } from "./panel.js";
 
 const file = (answer) => {
-  const made = new TextDecoder().decode(answer.body);
-  return { text: made, made, segments: [] };
+  const text = new TextDecoder().decode(answer.body);
+  return { text, isFile: true, segments: [] };
 };
 const subtitles = (format, kind) => ({
   title: `subtitles (${kind})`,
   needs: "subtitles",
   fields: [["response_format", format]],
   read: file,
-  saves: () => [kind],
+  saves: [kind],
 });
 
 // By name: the fields of the form that ask for it, what reads the answer, and the files that it can be saved as.
@@ -22,14 +22,13 @@ export const ANSWERS = {
     title: "words with their times",
     fields: [["response_format", "verbose_json"], ["timestamp_granularities[]", "segment"], ["timestamp_granularities[]", "word"]],
     read,
-    // Where the server makes subtitles, its lines are the better ones.
-    saves: (extensions) => (extensions.includes("subtitles") ? ["TXT", "JSON"] : ["TXT", "SRT", "VTT", "JSON"]),
+    saves: ["TXT", "JSON"],
   },
   stream: {
     title: "text, as it comes",
     needs: "transcript_streaming",
     fields: [["response_format", "json"], ["stream", "true"]],
-    saves: () => ["TXT"],
+    saves: ["TXT"],
   },
   srt: subtitles("srt", "SRT"),
   vtt: subtitles("vtt", "VTT"),
@@ -40,7 +39,7 @@ export const ANSWERS = {
     model: "stt-1-hd",
     fields: [["response_format", "verbose_json"]],
     read,
-    saves: () => ["TXT", "SRT", "VTT", "JSON"],
+    saves: ["TXT", "JSON"],
   },
 };
 
@@ -51,14 +50,14 @@ export function offerAnswers(label, extensions) {
   label.hidden = found.length < 2;
 }
 
-// Takes the bytes of server-sent events, piece by piece, and tells `heard` what each says.
-export function eventReader(heard) {
+// A function that takes the bytes of server-sent events, piece by piece, and calls `take` with each event.
+export function eventReader(take) {
   const decoder = new TextDecoder();
   let text = "";
   return (piece) => {
     text += decoder.decode(piece, { stream: true });
     const events = text.split("\n\n");
     text = events.pop();
-    for (const event of events) heard(JSON.parse(event.replace(/^data: /, "")));
+    for (const event of events) take(JSON.parse(event.replace(/^data: /, "")));
   };
 }

@@ -1,7 +1,7 @@
 // Compare: how alike texts are, by the cosine of their vectors.
 
 import { byId, make, number } from "/shared/dom.js";
-import { cost } from "/shared/offer.js";
+import { priceOf } from "/shared/offer.js";
 import { Panel, count, lines, read } from "./panel.js";
 
 const EXAMPLES = ["How do I reset my password?", "I forgot my login and cannot sign in.", "A cat sleeps on the mat.", "A kitten is lying on the rug."];
@@ -24,12 +24,12 @@ export function compare(here) {
     return [
       ["Dimensions", number(data[0].embedding.length)],
       ["Tokens", number(usage.total_tokens)],
-      ["Price", cost(here, json.model, usage.total_tokens)],
+      ["Price", priceOf(here, json.model)],
       ["Time taken", `${number(answer.seconds, 2)} s`],
     ];
   }
 
-  panel.tell();
+  panel.update();
 }
 
 const dot = (first, second) => first.reduce((sum, value, place) => sum + value * second[place], 0);

@@ -2,17 +2,16 @@
 
 import { byId, copyButton, make, number } from "/shared/dom.js";
 import { storedKey } from "/shared/key.js";
-import { cost } from "/shared/offer.js";
 import { account, askForKey } from "/shared/sign_in.js";
 import { live } from "./live.js";
 import { level } from "./record.js";
 
-export function dictate(here, panel) {
+export function dictate(panel) {
   const [button, record, status, text] = ["dictate", "record", "recording", "dictated"].map(byId);
   let [going, items, seconds] = [null, new Map(), 0];
   button.hidden = false;
   button.disabled = record.disabled;
-  byId("dictation").querySelector(".actions").append(copyButton(() => text.innerText, "what was said"));
+  byId("dictation").querySelector(".actions").append(copyButton(() => text.innerText, "the text"));
 
   const show = {
     part(item, part) {
@@ -27,23 +26,23 @@ export function dictate(here, panel) {
     fault: (message) => panel.refuse(message),
   };
 
-  async function listen(key, fields) {
+  async function stream(key, fields) {
     const options = Object.fromEntries(["model", "language", "prompt"].map((name) => [name, fields.get(name)]).filter(([, value]) => value));
     [items, seconds] = [new Map(), 0];
     text.replaceChildren();
     byId("dictation").hidden = true;
     panel.refuse("");
-    const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
-    const loudness = level(stream, (value) => (byId("level").value = value));
+    const microphone = await navigator.mediaDevices.getUserMedia({ audio: true });
+    const loudness = level(microphone, (value) => (byId("level").value = value));
     try {
-      going = await live(stream, key, options, show);
+      going = await live(microphone, key, options, show);
       byId("dictation").hidden = byId("level").hidden = button.disabled = false;
       [button.textContent, status.textContent] = ["Stop", "Listening: what you say is written below."];
       await going.ended;
-      status.textContent = `Heard ${number(seconds, 1)} s of speech: ${cost(here, options.model, Math.round(seconds * 1000))}.`;
+      status.textContent = `${number(seconds, 1)} s of speech were transcribed.`;
     } finally {
       loudness();
-      for (const track of stream.getTracks()) track.stop();
+      for (const track of microphone.getTracks()) track.stop();
     }
   }
 
@@ -57,12 +56,12 @@ export function dictate(here, panel) {
     }
     record.disabled = true;
     try {
-      await listen(key, new FormData(panel.form));
+      await stream(key, new FormData(panel.form));
     } catch (error) {
       status.textContent = "";
       // A WebSocket does not say that a key is wrong.
       await account();
-      if (storedKey()) panel.refuse(`There is no dictation: ${error.message}`);
+      if (storedKey()) panel.refuse(`Dictation failed: ${error.message}`);
     }
     byId("level").hidden = true;
     record.disabled = button.disabled = false;

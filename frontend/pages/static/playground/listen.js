@@ -1,7 +1,7 @@
-// Listen: a text, said by one of the voices.
+// Listen: a text, spoken by one of the voices.
 
 import { byId, make, number } from "/shared/dom.js";
-import { cost, describe, firstVoice } from "/shared/offer.js";
+import { describe, firstVoice, priceOf } from "/shared/offer.js";
 import { Panel, count } from "./panel.js";
 import { Sound, measured } from "./sound.js";
 
@@ -43,14 +43,14 @@ export function listen(here, handOver) {
     URL.revokeObjectURL(shown);
     file = new File([begin ? measured(answer.body) : answer.body], saves, { type: answer.headers.get("content-type") });
     shown = URL.createObjectURL(file);
-    byId("heard").src = byId("download").href = shown;
+    byId("spoken").src = byId("download").href = shown;
     byId("download").download = saves;
     // A browser may refuse to begin by itself; the button is there.
-    if (!begin) byId("heard").play().catch(() => {});
+    if (!begin) byId("spoken").play().catch(() => {});
     const characters = [...json.input].length;
     return [
       ["Characters", number(characters)],
-      ["Price", cost(here, json.model, characters)],
+      ["Price", priceOf(here, json.model)],
       ["Size", `${number(answer.body.byteLength / 1000, 1)} kB`],
       ...(begin ? [["First sound", `${number(waited, 2)} s`]] : []),
       ["Time taken", `${number(answer.seconds, 2)} s`],
@@ -63,9 +63,9 @@ export function listen(here, handOver) {
     if (Object.values(EXAMPLES).includes(said.value) && example) said.value = example;
   });
   byId("hand-over").addEventListener("click", () => handOver(file));
-  byId("heard").addEventListener("play", () => sound.stop());
+  byId("spoken").addEventListener("play", () => sound.stop());
   byId("sounding").querySelector("button").addEventListener("click", () => sound.stop());
-  panel.tell();
+  panel.update();
 }
 
 // Fields of the form that extensions add.

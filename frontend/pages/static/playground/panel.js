@@ -1,4 +1,4 @@
-// What the four panels have in common: a form that is sent, told of while it is under way, cancelled, and answered.
+// What the four panels share: a form that is sent, its progress, cancelling, and the answer.
 
 import { Answer } from "/shared/answer.js";
 import { Cancelled, ask, follow } from "/shared/ask.js";
@@ -14,8 +14,8 @@ export class Panel {
   #clock = make("span", { class: "note", "aria-hidden": "true" });
   #error = make("p", { role: "alert" });
 
-  // `request(fields)` gives what is sent, `lacking()` says what it lacks; `show(answer, request)` gives the facts.
-  // A request whose answer is shown while it comes has `begin(signal)`, which gives `take`, told of each piece, and `end`.
+  // `request(fields)` returns the request, `lacking()` what is missing, and `show(answer, request)` the facts of an answer.
+  // A request that is shown while its answer arrives has `begin(signal)`, which returns `take`, called with each piece, and `end`.
   constructor(node, request, show, lacking = () => "") {
     this.form = node.querySelector("form");
     [this.#request, this.#show, this.#lacking] = [request, show, lacking];
@@ -26,7 +26,7 @@ export class Panel {
     const card = make("section", { class: "card" }, make("h2", {}, "The request"));
     node.querySelector(".exchange").append(card, this.#answer.node);
     this.#code = new Code(card, node.id);
-    this.form.addEventListener("input", () => this.tell());
+    this.form.addEventListener("input", () => this.update());
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
       this.#send();
@@ -47,15 +47,15 @@ export class Panel {
     this.#error.textContent = message;
   }
 
-  // The request as it is now.
-  tell() {
+  // Shows the request of the form as it is now, and returns it.
+  update() {
     const request = this.#request(new FormData(this.form));
     this.#code.show(request);
     return request;
   }
 
   async #send() {
-    const request = this.tell();
+    const request = this.update();
     const key = storedKey();
     if (!key) return askForKey("An API key is needed.");
     this.refuse(this.#lacking() || (this.form.querySelector(".note.over") ? "This is more than one request may have." : ""));
@@ -74,7 +74,7 @@ export class Panel {
       const entries = facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);
       this.#result.querySelector(".facts").replaceChildren(...entries);
       this.#result.hidden = false;
-      // On a phone it is below what one sees.
+      // On a phone it is below the screen.
       this.#result.scrollIntoView({ block: "nearest" });
     } catch (error) {
       this.#error.textContent = error.message;
@@ -98,13 +98,13 @@ export class Panel {
 
   #begin() {
     const started = Date.now();
-    const tell = () => {
+    const showProgress = () => {
       const sending = this.#bar.hasAttribute("value") && `sending, ${number(this.#bar.value * 100)} %`;
       this.#clock.textContent = `${sending || "working"}, ${number((Date.now() - started) / 1000)} s`;
     };
     this.#bar.removeAttribute("value");
-    tell();
-    const timer = setInterval(tell, 500);
+    showProgress();
+    const timer = setInterval(showProgress, 500);
     this.#busy(true);
     this.#cancel.focus();
     return () => {
@@ -139,7 +139,7 @@ export const lines = (text) => text.split("\n").map((line) => line.trim()).filte
 
 export const read = (answer) => JSON.parse(new TextDecoder().decode(answer.body));
 
-// Tells `note` how many there are of how many that may be.
+// Shows in `note` how many there are, and how many are allowed.
 export function count(note, found, most, what) {
   note.textContent = `${number(found)} of ${number(most)} ${what}`;
   note.classList.toggle("over", found > most);

@@ -11,7 +11,7 @@ const FAR_SECONDS = 1e7;
 export class Player {
   #audio = byId("played"); #wave = byId("wave"); #address = ""; #peaks = []; #moved; #frame = 0; #file;
 
-  // `moved` is told the time in seconds while it plays, and after each jump.
+  // `moved` is called with the time in seconds while it plays, and after each jump.
   constructor(moved) {
     this.#moved = moved;
     for (const name of ["play", "pause", "seeked", "ended"]) this.#audio.addEventListener(name, () => this.#tick());

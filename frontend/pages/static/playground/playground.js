@@ -31,13 +31,13 @@ async function start() {
   const served = new Set(here.models.map(({ operation }) => operation));
   const choose = tabs(byId("tabs"), (tab) => history.replaceState(null, "", `#${tab.getAttribute("aria-controls")}`));
   const tabOf = (operation) => byId(`${operation}-tab`);
-  const heard = served.has("transcriptions") ? transcribe(here) : null;
+  const recordings = served.has("transcriptions") ? transcribe(here) : null;
   const handOver = (file) => {
     choose(tabOf("transcriptions"));
-    heard.hear(file);
+    recordings.openAndSend(file);
   };
   if (served.has("speech")) listen(here, handOver);
-  byId("hand-over").hidden = !heard;
+  byId("hand-over").hidden = !recordings;
   if (served.has("embeddings")) compare(here);
   if (served.has("rerank")) rank(here);
   const wanted = location.hash.slice(1);

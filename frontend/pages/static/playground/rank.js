@@ -1,7 +1,7 @@
 // Rank: documents in the order of their relevance to a query.
 
 import { byId, make, number } from "/shared/dom.js";
-import { cost } from "/shared/offer.js";
+import { priceOf } from "/shared/offer.js";
 import { Panel, count, lines, read } from "./panel.js";
 
 const QUERY = "How do I reset my password?";
@@ -27,17 +27,17 @@ export function rank(here) {
     byId("bars").replaceChildren(...results.map((result) => bar(result, json.documents[result.index])));
     return [
       ["Tokens", number(usage.total_tokens)],
-      ["Price", cost(here, json.model, usage.total_tokens)],
+      ["Price", priceOf(here, json.model)],
       ["Time taken", `${number(answer.seconds, 2)} s`],
     ];
   }
 
-  panel.tell();
+  panel.update();
 }
 
 function bar({ index, relevance_score: score }, document) {
   const drawn = make("span", { class: "drawn", "aria-hidden": "true" });
   drawn.style.setProperty("--score", score);
-  const told = make("span", { class: "score" }, number(score, 4));
-  return make("li", { "data-index": index }, make("span", { class: "document" }, document), told, drawn);
+  const shown = make("span", { class: "score" }, number(score, 4));
+  return make("li", { "data-index": index }, make("span", { class: "document" }, document), shown, drawn);
 }

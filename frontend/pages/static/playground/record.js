@@ -1,23 +1,23 @@
 // A recording from the microphone, as the browser makes them; it ends by itself before it is too large to send.
 
-const TELL_MS = 500;
+const PIECE_MS = 500;
 const LEVEL_MS = 100;
 
 // False where the page came over plain http from another machine: browsers give no microphone there.
 export const canRecord = () => Boolean(navigator.mediaDevices?.getUserMedia && window.MediaRecorder);
 
-// `told` hears of the seconds while it goes on, `heard` how loud it is, from 0 to 1. Gives `stop`, and `file`, a promise of what was recorded.
-export async function record(largest, told, heard) {
+// Calls `passed` with the seconds so far and `showLevel` with the loudness, from 0 to 1. Returns `stop`, and `file`, a promise of the recording.
+export async function record(largest, passed, showLevel) {
   const stream = await navigator.mediaDevices.getUserMedia({ audio: true });
   const recorder = new MediaRecorder(stream);
-  const stopLevel = level(stream, heard);
+  const stopLevel = level(stream, showLevel);
   const started = performance.now();
   const pieces = [];
   const stop = () => recorder.state === "inactive" || recorder.stop();
   const file = new Promise((resolve, reject) => {
     recorder.addEventListener("dataavailable", ({ data }) => {
       pieces.push(data);
-      told((performance.now() - started) / 1000);
+      passed((performance.now() - started) / 1000);
       // Two pieces more may come before it has ended.
       if (pieces.reduce((sum, piece) => sum + piece.size, 3 * data.size) > largest) stop();
     });
@@ -29,12 +29,12 @@ export async function record(largest, told, heard) {
       resolve(new File(pieces, `recording.${type.split("/")[1]}`, { type }));
     });
   });
-  recorder.start(TELL_MS);
+  recorder.start(PIECE_MS);
   return { stop, file };
 }
 
-// Tells how loud a microphone is until it is stopped: a level of 0 is 60 dB below the loudest.
-export function level(stream, heard) {
+// Calls `showLevel` with the loudness of a microphone, until the returned function is called. A level of 0 is -60 dB.
+export function level(stream, showLevel) {
   const context = new AudioContext();
   const analyser = context.createAnalyser();
   context.createMediaStreamSource(stream).connect(analyser);
@@ -42,7 +42,7 @@ export function level(stream, heard) {
   const timer = setInterval(() => {
     analyser.getFloatTimeDomainData(samples);
     const power = samples.reduce((sum, sample) => sum + sample * sample, 0) / samples.length;
-    heard(Math.max(0, 1 + Math.log10(power + 1e-12) / 6));
+    showLevel(Math.max(0, 1 + Math.log10(power + 1e-12) / 6));
   }, LEVEL_MS);
   return () => {
     clearInterval(timer);

@@ -1,13 +1,13 @@
-// Transcribe: a recording, from the microphone or from a file, as text whose words can be heard.
+// Transcribe: a recording, from the microphone or from a file, as text. A click on a word plays it.
 
 import { byId, copyButton, make, number } from "/shared/dom.js";
-import { cost, language } from "/shared/offer.js";
+import { language, priceOf } from "/shared/offer.js";
 import { ANSWERS, eventReader, offerAnswers } from "./answers.js";
 import { dictate } from "./dictate.js";
 import { Panel } from "./panel.js";
 import { Player } from "./player.js";
 import { canRecord, record } from "./record.js";
-import { downloads } from "./subtitles.js";
+import { downloads } from "./downloads.js";
 import { Transcript } from "./transcript.js";
 
 // What stands in the request until there is a file.
@@ -59,28 +59,27 @@ export function transcribe(here) {
   }
 
   // Without segments, it is a text.
-  function present(heard, kind) {
-    const { text, segments, words, made } = heard;
-    transcript.show(heard);
+  function present(found, kind) {
+    const { text, segments, words, isFile } = found;
+    transcript.show(found);
     byId("how").hidden = !words?.length;
-    if (!segments.length) byId("transcript").replaceChildren(text ? make(made ? "pre" : "p", { class: "wrap" }, text) : "No speech was found in it.");
-    const saves = ANSWERS[kind].saves(extensions);
-    byId("transcript-actions").replaceChildren(copyButton(() => text, "the text"), ...downloads(saves, heard, file.name));
+    if (!segments.length) byId("transcript").replaceChildren(text ? make(isFile ? "pre" : "p", { class: "wrap" }, text) : "No speech was found in it.");
+    byId("transcript-actions").replaceChildren(copyButton(() => text, "the text"), ...downloads(ANSWERS[kind].saves, found, file.name));
   }
 
   async function show(answer, { form, kind }) {
-    const heard = kind === "stream" ? streamed : ANSWERS[kind].read(answer);
-    present(heard, kind);
+    const found = kind === "stream" ? streamed : ANSWERS[kind].read(answer);
+    present(found, kind);
     const taken = ["Time taken", `${number(answer.seconds, 2)} s`];
-    if (kind === "stream") return [["First words", `${number(heard.waited, 2)} s`], taken];
-    if (heard.made !== undefined) return [taken];
-    const factor = answer.seconds / heard.duration;
+    if (kind === "stream") return [["First words", `${number(found.waited, 2)} s`], taken];
+    if (found.isFile) return [taken];
+    const factor = answer.seconds / found.duration;
     return [
-      ["Language", heard.language ? language(heard.language) : "none"],
-      ["Length", `${number(heard.duration, 1)} s`],
+      ["Language", found.language ? language(found.language) : "none"],
+      ["Length", `${number(found.duration, 1)} s`],
       taken,
       ["Real-time factor", `${number(factor, 2)}, ${number(1 / factor, 1)} times as fast as it was spoken`],
-      ["Price", heard.text ? cost(here, form[1][1], Math.round(heard.duration * 1000)) : "free"],
+      ["Price", found.text ? priceOf(here, form[1][1]) : "free"],
     ];
   }
 
@@ -95,21 +94,21 @@ export function transcribe(here) {
     node.querySelector(".result").hidden = true;
     transcript.show(NOTHING);
     player.open(file);
-    panel.tell();
+    panel.update();
     panel.refuse(others ? `One recording at a time: ${file.name} was taken, and ${others} more ${others > 1 ? "were" : "was"} not.` : "");
   }
 
-  function hear(opened) {
+  function openAndSend(opened) {
     open(opened);
     panel.send();
   }
 
   byId("file").addEventListener("change", () => open(byId("file").files[0]));
   takeDrops(byId("drop"), open);
-  takeRecordings(byId("record"), byId("recording"), here.largest_file, hear);
-  if (extensions.includes("realtime")) dictate(here, panel);
-  panel.tell();
-  return { hear };
+  takeRecordings(byId("record"), byId("recording"), here.largest_file, openAndSend);
+  if (extensions.includes("realtime")) dictate(panel);
+  panel.update();
+  return { openAndSend };
 }
 
 // The field names the file that is sent, wherever it came from.
@@ -130,26 +129,26 @@ function takeDrops(node, open) {
   }
 }
 
-function takeRecordings(button, told, largest, hear) {
+function takeRecordings(button, status, largest, take) {
   const [level, dictate] = [byId("level"), byId("dictate")];
   let going = null;
   if (!canRecord()) {
     button.disabled = true;
-    told.textContent = "Browsers give a microphone to pages over https and on localhost alone.";
+    status.textContent = "Browsers give a microphone only to pages over https and on localhost.";
   }
   button.addEventListener("click", async () => {
     if (going) return going.stop();
     button.disabled = dictate.disabled = true;
     try {
-      const tell = (seconds) => (button.textContent = `Stop (${number(seconds)} s)`);
-      going = await record(largest, tell, (loudness) => (level.value = loudness));
+      const showSeconds = (seconds) => (button.textContent = `Stop (${number(seconds)} s)`);
+      going = await record(largest, showSeconds, (loudness) => (level.value = loudness));
       level.hidden = false;
-      [button.textContent, told.textContent] = ["Stop", "Recording."];
+      [button.textContent, status.textContent] = ["Stop", "Recording."];
       button.disabled = false;
-      hear(await going.file);
-      told.textContent = "Recorded.";
+      take(await going.file);
+      status.textContent = "Recorded.";
     } catch (error) {
-      told.textContent = `There is no recording: ${error.message}`;
+      status.textContent = `The recording failed: ${error.message}`;
     }
     level.hidden = true;
     [going, button.textContent] = [null, "Record"];

@@ -1,4 +1,4 @@
-// A transcript whose words and segments light up while they are heard, and are gone to by a click or a key.
+// A transcript. Its words and segments light up while they play; a click or a key goes to one.
 
 import { make, number } from "/shared/dom.js";
 
@@ -8,7 +8,7 @@ const UNSURE = 0.5;
 export class Transcript {
   #node; #words = []; #segments = []; #lit = [];
 
-  // `go` is told the second to go to.
+  // `go` is called with the second to play from.
   constructor(node, go) {
     this.#node = node;
     node.addEventListener("click", ({ target }) => {
@@ -39,14 +39,14 @@ export class Transcript {
     const node = make("button", { type: "button", class: "word", tabindex: "-1", "data-start": start }, word.trim());
     if (probability < UNSURE) {
       node.classList.add("unsure");
-      node.title = `Heard with a probability of ${number(probability, 2)}`;
+      node.title = `Probability ${number(probability, 2)}`;
     }
     this.#words.push({ start, end, node });
     // Some languages have no spaces between words.
     return word.startsWith(" ") ? [" ", node] : [node];
   }
 
-  // Lights up what is heard at a second.
+  // Lights up what plays at a second.
   light(seconds) {
     const now = [...this.#segments, ...this.#words].filter(({ start, end }) => start <= seconds && seconds < end).map(({ node }) => node);
     for (const node of this.#lit) node.classList.toggle("now", now.includes(node));

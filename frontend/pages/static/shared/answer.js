@@ -10,7 +10,7 @@ export class Answer {
   #status; #headers = make("dl", { class: "facts headers" }); #body = make("pre", { class: "code wrap", tabindex: "0" });
   #fold = make("details", { open: "" }, make("summary", {}, "Body")); #whole = "";
 
-  // `heading` is the element of its title, one level below what it stands in.
+  // `heading` is the element of its title, such as h2.
   constructor(heading) {
     this.#status = make(heading);
     this.#body.setAttribute("aria-label", "The answer's body");
@@ -35,7 +35,7 @@ export class Answer {
   }
 }
 
-// JSON in lines; what is none, as it is.
+// JSON with line breaks; other text as it is.
 function readable(text) {
   try {
     return JSON.stringify(JSON.parse(text), null, 2);

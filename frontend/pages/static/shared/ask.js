@@ -1,16 +1,16 @@
-// One request with the key: its way up is told, and it can be cancelled. XMLHttpRequest, since fetch tells of no upload.
+// A request with the key, which can be cancelled. XMLHttpRequest, because fetch reports no progress of an upload.
 
 export class Cancelled extends Error {}
 
 const GONE = "The server could not be reached, or it ended the connection.";
 
-// `request` is as in recipes.js; `sent` is told which part has gone up, from 0 to 1.
-// Gives status, headers (a Map), body (an ArrayBuffer) and the seconds that all of it took.
+// `request` is as in recipes.js; `sent` is called with the share that was uploaded, from 0 to 1.
+// Returns status, headers (a Map), body (an ArrayBuffer) and the seconds that all of it took.
 export function ask({ path, json, form }, key, signal = new AbortController().signal, sent = (_part) => {}) {
   return new Promise((resolve, reject) => {
     const asked = new XMLHttpRequest();
     const started = performance.now();
-    asked.open(json || form ? "POST" : "GET", path);
+    asked.open("POST", path);
     asked.responseType = "arraybuffer";
     asked.setRequestHeader("Authorization", `Bearer ${key}`);
     if (json) asked.setRequestHeader("Content-Type", "application/json");
@@ -26,11 +26,11 @@ export function ask({ path, json, form }, key, signal = new AbortController().si
     asked.addEventListener("error", () => reject(new Error(GONE)));
     asked.addEventListener("abort", () => reject(new Cancelled("Cancelled.")));
     signal.addEventListener("abort", () => asked.abort());
-    asked.send(json ? JSON.stringify(json) : form && filled(form));
+    asked.send(json ? JSON.stringify(json) : filled(form));
   });
 }
 
-// The same by fetch, which gives an answer piece by piece: `take` is told those of a good one (each a Uint8Array).
+// The same by fetch, which returns an answer piece by piece: `take` is called with each piece (a Uint8Array) of a 200.
 export async function follow({ path, json, form }, key, signal, take) {
   const started = performance.now();
   const failed = () => {

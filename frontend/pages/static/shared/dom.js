@@ -1,4 +1,4 @@
-// Elements, made without markup: whatever is put in stays text.
+// Elements, made without markup: all contents stay text.
 
 /** @type {(id: string) => any} */
 export const byId = (id) => document.getElementById(id);
@@ -11,13 +11,13 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Tells each value of a table the name of its column, which stands before it where there is no room for columns.
+// Gives each cell of a table the name of its column, which stands before its value on a narrow screen.
 export function nameColumns(table) {
   const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
   for (const cell of table.querySelectorAll("td:not(.actions)")) cell.dataset.column = names[cell.cellIndex];
 }
 
-// A button that copies what `text` gives at that moment; `what` tells it from others.
+// A button that copies what `text()` returns; `what` is its name for screen readers.
 export function copyButton(text, what) {
   const button = make("button", { type: "button", class: "small", "aria-label": `Copy ${what}` }, "Copy");
   button.addEventListener("click", async () => {

@@ -6,7 +6,7 @@ export const storedKey = () => sessionStorage.getItem(NAME);
 export const keepKey = (key) => sessionStorage.setItem(NAME, key);
 export const forgetKey = () => sessionStorage.removeItem(NAME);
 
-// Keeps what is typed into the field of `form`, and tells `taken`.
+// Keeps what is typed into the field of `form`, and calls `taken`.
 export function takeKey(form, taken) {
   const field = form.querySelector("input");
   form.addEventListener("submit", (event) => {

@@ -1,4 +1,4 @@
-// What there is here, in words: models, voices and prices as /offer.json tells them.
+// The models, voices and prices of /offer.json in words.
 
 import { number } from "./dom.js";
 
@@ -19,14 +19,10 @@ export async function offer() {
 
 export const language = (code) => new Intl.DisplayNames("en", { type: "language" }).of(code);
 
-export const priceOf = ({ chf, unit }) => (Number(chf) ? `${chf} CHF ${UNITS[unit]}` : "free");
+export const priceText = ({ chf, unit }) => (Number(chf) ? `${chf} CHF ${UNITS[unit]}` : "free");
 
-// What a model's so many milliseconds, characters or tokens cost: whole micro-CHF, rounded half up, as the ledger has it.
-export function cost({ models }, model, quantity) {
-  const { chf, size } = models.find(({ id }) => id === model).price;
-  const micro = Math.floor((quantity * Math.round(Number(chf) * 1e6) + Math.floor(size / 2)) / size);
-  return micro ? `${(micro / 1e6).toFixed(6).replace(/0{1,4}$/, "")} CHF` : "free";
-}
+// The price of a model in words.
+export const priceOf = ({ models }, model) => priceText(models.find(({ id }) => id === model).price);
 
 // A voice in words, such as "German, male, with the accent of Spanish".
 export function describe({ name, language: code, gender }, accents) {

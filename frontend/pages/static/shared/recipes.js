@@ -1,4 +1,4 @@
-// One request, told as the commands and programs that send exactly the same.
+// A request as a command or program that sends exactly the same.
 //
 // A request has `path`, and either `json` (an object) or `form` (pairs of a name and a text or a File), and may have
 // `saves`, the file that its answer is put into.
@@ -39,7 +39,7 @@ function inPython(value) {
 
 const named = (values) => Object.entries(values).map(([name, value]) => `    ${name}=${inPython(value)},\n`).join("");
 
-// What a form says, with what is said several times as a list, by the names that OpenAI's client has for them.
+// The fields of a form by the names of OpenAI's client; one that stands there several times is a list.
 function fields(form) {
   const found = {};
   for (const [name, value] of form) {
@@ -56,15 +56,15 @@ function transcript({ stream, response_format: format = "json" }) {
   return SUBTITLES.includes(format) ? "print(answer)" : "print(answer.text)";
 }
 
-const heard = ({ path, form }) =>
+const transcription = ({ path, form }) =>
   `answer = client.audio.${path.split("/").at(-1)}.create(\n    file=open(${inPython(form[0][1].name)}, "rb"),\n` +
   `${named(fields(form))})\n${transcript(fields(form))}\n`;
 
 const CALLS = {
   "/v1/audio/speech": ({ json: body, saves }) =>
     `speech = client.audio.speech.create(\n${named(body)})\nspeech.write_to_file("${saves}")\n`,
-  "/v1/audio/transcriptions": heard,
-  "/v1/audio/translations": heard,
+  "/v1/audio/transcriptions": transcription,
+  "/v1/audio/translations": transcription,
   "/v1/embeddings": ({ json: body }) =>
     `answer = client.embeddings.create(\n${named(body)})\nprint([item.embedding[:3] for item in answer.data])\n`,
   // OpenAI has no such call; its client sends it all the same.
@@ -92,7 +92,7 @@ function javascript({ path, json: body, form = [], saves }, origin) {
   );
   const type = body ? `, "Content-Type": "application/json"` : "";
   const sent = body ? `JSON.stringify(${indented(json(body), "  ")})` : "form";
-  const told = saves
+  const use = saves
     ? `writeFileSync("${saves}", Buffer.from(await answer.arrayBuffer()));\n`
     : `console.log(await answer.${stream || SUBTITLES.includes(format) ? "text" : "json"}());\n`;
   return `${imports}${file ? `const form = new FormData();\n${parts.join("")}` : ""}const answer = await fetch("${origin}${path}", {
@@ -100,5 +100,5 @@ function javascript({ path, json: body, form = [], saves }, origin) {
   headers: { Authorization: \`Bearer \${process.env.${KEY}}\`${type} },
   body: ${sent},
 });
-${told}`;
+${use}`;
 }

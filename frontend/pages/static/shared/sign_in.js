@@ -3,7 +3,7 @@
 import { byId } from "./dom.js";
 import { forgetKey, storedKey, takeKey } from "./key.js";
 
-// Tells whose the key is, or why it is none.
+// Shows whose the key is, or why it is not accepted.
 export async function account() {
   const key = storedKey();
   byId("sign-in").hidden = Boolean(key);

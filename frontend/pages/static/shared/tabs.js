@@ -1,6 +1,6 @@
 // Tabs by the pattern of the ARIA Authoring Practices: arrows go from one to the next, Tab goes on to what it shows.
 
-// `list` holds buttons whose aria-controls names what each shows; `chosen` is told of the one that shows.
+// `list` holds buttons whose aria-controls names what each shows; `chosen` is called with the one that is shown.
 export function tabs(list, chosen = (_tab) => {}) {
   const all = () => [...list.querySelectorAll('[role="tab"]:not([hidden])')];
 

@@ -5,15 +5,15 @@ import pytest
 from frontend.access import api_key
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
+from frontend.billing.ledger import Charge
 from frontend.commands.database import with_database
 from frontend.config.settings import Settings
-from frontend.usage.spool import UsageEvent
+from tests.unit.billing.conftest import write
 from tests.unit.commands.conftest import Terminal
-from tests.unit.usage.conftest import write
 
 
-def _event(name: str, key_id: str, org: str | None, model: str, amount: int, at: int) -> UsageEvent:
-    return UsageEvent(name, name, key_id, org, "speech", model, 7, "million_characters", 5, amount, False, at)
+def _event(name: str, key_id: str, org: str | None, model: str, amount: int, at: int) -> Charge:
+    return Charge(name, name, key_id, org, "speech", model, 7, "million_characters", 5, amount, False, at)
 
 
 @pytest.fixture

@@ -1,2 +1,2 @@
-from tests.unit.usage.conftest import engine as engine
-from tests.unit.usage.conftest import queries as queries
+from tests.unit.billing.conftest import engine as engine
+from tests.unit.billing.conftest import queries as queries

@@ -15,11 +15,11 @@ from frontend.administration.paging import EVERYTHING, Page
 from frontend.administration.registry import Registry
 from frontend.administration.usage import queries as module
 from frontend.administration.usage.queries import UsageFilter, UsageQueries, UsageTotal
+from frontend.billing.wallets import Wallets
 from frontend.database.tables import SECRETS, TOPUPS, USAGE_EVENTS, WALLETS
 from frontend.errors import RateLimited
-from frontend.usage.wallets import Wallets
 from tests.eventually import until
-from tests.unit.usage.conftest import event, write
+from tests.unit.billing.conftest import event, write
 
 ANNA = Actor(ADMIN_KEY, "10.0.0.7")
 _EVER = ("1970-01-01", "2999-12-31")

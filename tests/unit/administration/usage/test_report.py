@@ -6,7 +6,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from frontend.administration.usage.queries import UsageFilter, UsageQueries, UsageTotal
 from frontend.administration.usage.report import FIRST_DAY, LAST_DAY, cells, report, spent_a_day, to_csv
-from tests.unit.usage.conftest import event, write
+from tests.unit.billing.conftest import event, write
 
 _DAY = 86_400
 # Noon.

@@ -3,8 +3,9 @@
 import numpy as np
 import onnx
 
-from scripts.export_models.kokoro.pictures import as_pictures
-from scripts.export_models.kokoro.source import PRECISE, rebuilt
+from scripts.export_models.kokoro.passes import as_nchw
+from scripts.export_models.kokoro.source import PRECISE, cosine, rebuilt
+from scripts.export_models.onnx_graph import Graph
 from tests.unit.export_models.kokoro.small import Array, kinds, model, node, random, run
 
 _FRAME, _HARMONICS, _WINDOW = 20, 3, 20
@@ -59,7 +60,7 @@ def _published() -> onnx.ModelProto:
         **{"one64": np.int64(1), "zero64": np.int64(0)},
     }
     given = model(nodes, {"x": [1, 2, "n"]}, ["real", "imaginary"], weights)
-    as_pictures(given)
+    as_nchw(given)
     return given
 
 
@@ -109,3 +110,12 @@ def test_a_transform_of_another_sound_is_left() -> None:
         {"hop": np.int64(5), "size": np.int64(20), "window": np.ones(20)},
     )
     assert rebuilt(given) == 0
+
+
+def test_the_chain_gives_twice_the_cosine_of_turns() -> None:
+    g = Graph()
+    result = cosine(g, "turns")
+    weights = {weight.name: onnx.numpy_helper.to_array(weight) for weight in g.weights}
+    turns = np.linspace(-40, 40, 10_001).astype(np.float32)
+    given = model(g.nodes, {"turns": ["n"]}, [result], weights)
+    assert np.abs(run(given, turns=turns)[0] - 2 * np.cos(2 * np.pi * turns.astype(float))).max() < 3e-4

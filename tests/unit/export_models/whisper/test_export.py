@@ -11,8 +11,7 @@ from client.recordings import recordings
 from scripts.export_models import whisper
 from scripts.export_models import whisper_checks as checks
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.parity import Check
-from scripts.export_models.ways import Way, first_that_passes
+from scripts.export_models.parity import Check, first_that_passes
 from scripts.export_models.whisper_checks import Spoken
 from tests.checkpoints import whisper_base
 
@@ -108,11 +107,8 @@ def test_a_whisper_that_fails_in_int8_is_exported_in_fp32(tmp_path: Path, monkey
     window = Spoken(spoken.language, spoken.text, spoken.samples())
     monkeypatch.setattr(checks, "spoken_windows", lambda _: [window])
     source = _spoiled_by_int8(tmp_path / "source")
-    ways = [
-        Way(each, partial(whisper.export, "whisper_turbo", source, tmp_path / "out", each))
-        for each in whisper.ways("auto")
-    ]
-    exported = first_that_passes(ways)
+    export = partial(whisper.export, "whisper_turbo", source, tmp_path / "out")
+    exported = first_that_passes(whisper.ways("auto"), export)
     assert exported.way == "fp32"
     assert [reason.partition(": ")[0] for reason in exported.skipped] == ["int8", "int8 by CTranslate2"]
     assert all("more words wrong than the original's is " in reason for reason in exported.skipped)

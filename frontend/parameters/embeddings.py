@@ -1,0 +1,33 @@
+"""What ``POST /v1/embeddings`` takes."""
+
+from frontend.catalogue.extensions import CLIENT_PARAMETERS
+from frontend.catalogue.models import EMBEDDINGS, Served
+from frontend.parameters.kinds import Choice, Integer, ModelName, Texts
+from frontend.parameters.table import Table
+
+MOST_INPUTS = 32
+FORMATS = ("float", "base64")
+OF_CLIENTS = ("user", "input_type", "task", "normalized", "truncate", "truncation")
+
+
+def cut(served: Served) -> str:
+    tokens = max(model.max_tokens for model in served.by_id(EMBEDDINGS).values())
+    return f"One text or a list; each is cut after {tokens} tokens."
+
+
+def _dimension(served: Served) -> str:
+    width = max(model.width for model in served.by_id(EMBEDDINGS).values())
+    return f"Checked, then ignored: the dimension is {width}."
+
+
+DIMENSIONS = Integer("dimensions", _dimension)
+PARAMETERS = Table(
+    Texts("input", cut, most=MOST_INPUTS, or_one=True),
+    ModelName(named=lambda served: served.model_names(EMBEDDINGS)),
+    Choice(
+        "encoding_format", "With `base64`, float32 numbers in little-endian order.", names=FORMATS, default=FORMATS[0]
+    ),
+    DIMENSIONS,
+    Choice("embedding_type", "As `encoding_format`, which goes first.", names=FORMATS, needs=CLIENT_PARAMETERS),
+    of_clients=OF_CLIENTS,
+)

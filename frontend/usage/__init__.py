@@ -1,1 +1,0 @@
-"""Usage and billing: bills, wallets, the ledger and reports."""

@@ -1,1 +1,0 @@
-"""How many machines a number of users needs, by a formula."""

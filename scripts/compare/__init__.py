@@ -1,1 +1,0 @@
-"""What int8 changes on somebody's own texts."""

@@ -1,1 +1,0 @@
-"""The images and the compose file, run for real where there is a container engine: ``python -m tests.containers``."""
