@@ -90,6 +90,8 @@ export: check-export ## export MODELS into model_repository
 	@$(EXPORT)
 	@$(BIN)/python -m scripts.run.known_answers $(CHOICE)
 
+# What mypy read for all is not read again for the models, which are checked from their own folders.
+lint: export MYPY_CACHE_DIR := $(CURDIR)/.mypy_cache
 lint: $(VENV)/installed-tests $(VENV)/installed-clients ## ruff, mypy strict, TypeScript's checker for the pages, and the docs' language and links
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -143,11 +145,11 @@ test-torch:
 # What the contract says of the operations, which holds with every extension on too.
 CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embeddings rerank mobile errors aliases billing)
 
-# Four processes, because many tests wait. In the order of the folders the longest files, with few tests each, come first.
-# Lint runs after these tests, while the longer ones of Triton still run. With restarts of a worker that crashed,
-# pytest-xdist waits for ever.
+# Three processes, because many tests wait, and no more, because each reads all tests first. In the order of the folders
+# the longest files, with few tests each, come first. Lint runs after these tests, while the longer ones of Triton still
+# run. With restarts of a worker that crashed, pytest-xdist waits for ever.
 test-together:
-	@$(PYTEST) -n 4 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
+	@$(PYTEST) -n 3 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
 	@TEST_EXTENSIONS=all $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
 	@$(MAKE) --no-print-directory lint
 

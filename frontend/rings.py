@@ -36,7 +36,7 @@ class Ring:
     paths: Paths = field(default_factory=Paths)
     # How the key of a path is read, if not from the header of all others.
     keys: Mapping[str, Callable[["CIMultiDictProxy[str]"], str]] = field(default_factory=dict)
-    # Middlewares that see the errors of all that follow as answers.
+    # Middlewares that may answer errors, before these become answers in the API's form.
     middlewares: tuple[Middleware, ...] = ()
     # Starts the parts that the routes need, after those of the core.
     start: Callable[[web.Application, AsyncExitStack], Awaitable[None]] = _nothing

@@ -1,11 +1,14 @@
-"""Check the language and the links of the docs: ``python -m scripts.prose`` prints what to change, and exits with 1."""
+"""Check the docs, their links and file names: ``python -m scripts.prose`` prints what to change, and exits with 1."""
 
 import re
 import sys
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
+# Where the programs are that the docs name.
+_SOURCES = ("frontend", "client", "model_repository", "scripts", "docker", "tests", "lab")
 _MOST_WORDS = 30
 # Hard wordings, and what to write instead.
 _AVOIDED = {
@@ -52,6 +55,18 @@ def broken_links(page: Path) -> Iterator[str]:
             yield f"broken link: {link}"
 
 
+@cache
+def _programs() -> list[str]:
+    return [f"/{path.relative_to(_ROOT)}" for folder in _SOURCES for path in (_ROOT / folder).rglob("*.*")]
+
+
+def missing_files(text: str) -> Iterator[str]:
+    """Names of programs in backquotes, such as ``http/json.py``, that no file ends in."""
+    for name in re.findall(r"`([\w/.-]+\.(?:py|sh|mjs))`", text):
+        if not any(path.endswith(f"/{name}") for path in _programs()):
+            yield f"there is no {name}"
+
+
 def problems(text: str) -> Iterator[str]:
     for sentence in sentences(text):
         if (words := len(sentence.split())) > _MOST_WORDS:
@@ -65,7 +80,8 @@ def main() -> None:
     found = [
         f"{page.relative_to(_ROOT)}: {problem}"
         for page in pages()
-        for problem in (*problems(page.read_text(encoding="utf-8")), *broken_links(page))
+        for text in [page.read_text(encoding="utf-8")]
+        for problem in (*problems(text), *missing_files(text), *broken_links(page))
     ]
     print("\n".join(found))
     sys.exit(1 if found else 0)

@@ -5,16 +5,13 @@ import logging
 import os
 import shutil
 from collections.abc import AsyncIterator, Iterator
-from functools import cache
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request
-from tokenizers import Tokenizer
 
 from frontend.access import api_key
 from frontend.access.jwt import Tokens
@@ -75,14 +72,6 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     # Some tests call commands, which silence the logs of libraries.
     logging.disable(logging.NOTSET)
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _tokenizers_are_read_once() -> Iterator[None]:
-    """Cache tokenizers: reading one takes longer than most tests."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("frontend.text.tokens.Tokenizer", SimpleNamespace(from_file=cache(Tokenizer.from_file)))
-        yield
 
 
 @pytest.fixture(scope="session")

@@ -10,6 +10,7 @@ from sqlalchemy import ColumnElement, func, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
+from frontend.concurrency.background import uninterrupted
 from frontend.database.engine import reading
 from frontend.database.tables import AUDIT, KEYS, ORGS, SECRETS, WALLETS
 
@@ -36,6 +37,7 @@ class StoredKeys:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine, self._reader = engine, reading(engine)
 
+    @uninterrupted
     async def find(self, digests: Collection[str]) -> dict[str, Caller]:
         """The callers by digest of a key. Unknown, expired and revoked keys are left out."""
         columns = (SECRETS.c.digest, KEYS.c.id, KEYS.c.name, KEYS.c.tier, KEYS.c.org, KEYS.c.limits)
@@ -47,6 +49,7 @@ class StoredKeys:
             rows = await connection.execute(query.where(SECRETS.c.digest.in_(digests)))
             return {row.digest: _caller(row) for row in rows}
 
+    @uninterrupted
     async def note_used(self, digests: Collection[str]) -> None:
         """Write that keys were used now. It skips rows that another transaction has locked."""
         now = int(time.time())
@@ -55,11 +58,13 @@ class StoredKeys:
         async with self._engine.begin() as connection:
             await connection.execute(update(SECRETS).where(SECRETS.c.digest.in_(due)).values(last_used_at=now))
 
+    @uninterrupted
     async def newest_change(self) -> int:
         """The id of the newest change; 0 if there is none."""
         async with self._reader.connect() as connection:
             return await connection.scalar(select(func.max(AUDIT.c.id))) or 0
 
+    @uninterrupted
     async def changes_from(self, first: int, others: Collection[int], most: int) -> list[AuditEntry]:
         """Changes from id ``first`` on, and those with the ids ``others``, in order; at most ``most``."""
         number = AUDIT.c.id

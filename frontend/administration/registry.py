@@ -18,6 +18,7 @@ from frontend.administration.audit import Actor, AuditFilter
 from frontend.administration.listing import EVERY_KEY, KeyEntry, KeyFilter
 from frontend.administration.names import LONGEST_NAME, MissingError, RegistryError, check_name, check_org
 from frontend.administration.paging import EVERYTHING, Page
+from frontend.concurrency.background import uninterrupted
 from frontend.database.tables import KEYS, ORGS, SECRETS
 
 # Seconds for which the old secret works after a rotation, by default.
@@ -46,6 +47,7 @@ class Registry(StoredKeys):
         acting._actor = actor
         return acting
 
+    @uninterrupted
     async def create(
         self, name: str, tier: str, org: str | None, limits: Mapping[str, int], expires_at: int | None
     ) -> str:
@@ -61,6 +63,7 @@ class Registry(StoredKeys):
             await self._note(connection, "key.create", api_key.prefix(key), id=key_id, **details)
         return key
 
+    @uninterrupted
     async def rotate(self, named: str, overlap: int) -> str:
         """Give a key a new secret and return it. The old ones work for ``overlap`` more seconds."""
         key = api_key.new_key()
@@ -74,6 +77,7 @@ class Registry(StoredKeys):
             await self._note(connection, "key.rotate", api_key.prefix(named), **details)
         return key
 
+    @uninterrupted
     async def revoke(self, named: str) -> None:
         """Revoke a key with all its secrets. This cannot be undone."""
         async with self._engine.begin() as connection:
@@ -81,6 +85,7 @@ class Registry(StoredKeys):
             await connection.execute(update(KEYS).where(KEYS.c.id == key_id).values(revoked_at=_now()))
             await self._note(connection, "key.revoke", api_key.prefix(named), id=key_id)
 
+    @uninterrupted
     async def change(self, named: str, values: Mapping[str, Any], limits: Mapping[str, int | None]) -> None:
         """Set columns (name, tier, org, expires_at) of a key, and limits by name. None removes a limit."""
         if "name" in values:
@@ -96,16 +101,19 @@ class Registry(StoredKeys):
             details = {**values, "limits": dict(limits)} if limits else values
             await self._note(connection, "key.change", api_key.prefix(named), id=key_id, **details)
 
+    @uninterrupted
     async def entries(self, search: KeyFilter = EVERY_KEY, page: Page = EVERYTHING) -> list[KeyEntry]:
         """One page of the secrets of matching keys."""
         async with self._reader.connect() as connection:
             return await listing.keys(connection, search, page)
 
+    @uninterrupted
     async def changes(self, audit_filter: AuditFilter, page: Page) -> list[AuditEntry]:
         """One page of the matching changes."""
         async with self._reader.connect() as connection:
             return await audit.changes(connection, audit_filter, page)
 
+    @uninterrupted
     async def key_id(self, named: str) -> str:
         """The id of a key, revoked or not. Usage is recorded under it."""
         async with self._reader.connect() as connection:
@@ -114,6 +122,7 @@ class Registry(StoredKeys):
             raise MissingError(f"there is no key {_shown(named)}")
         return key_id
 
+    @uninterrupted
     async def create_org(self, name: str, requests_per_minute: int | None) -> None:
         """Make an organisation. Its keys share ``requests_per_minute``, unless that is None."""
         row = {"name": check_org(name), "requests_per_minute": requests_per_minute, "created_at": _now()}
@@ -124,6 +133,7 @@ class Registry(StoredKeys):
         except IntegrityError:
             raise RegistryError(f"there is an organisation {name} already", "name") from None
 
+    @uninterrupted
     async def change_org(self, name: str, requests_per_minute: int | None) -> None:
         """Change the limit of an organisation. None removes it."""
         async with self._engine.begin() as connection:
@@ -132,6 +142,7 @@ class Registry(StoredKeys):
             await connection.execute(change.values(requests_per_minute=requests_per_minute))
             await self._note(connection, "org.change", name, requests_per_minute=requests_per_minute)
 
+    @uninterrupted
     async def orgs(self, text: str = "", page: Page = EVERYTHING) -> list[tuple[str, int | None, int]]:
         """(name, requests per minute, number of keys) of every organisation with ``text`` in its name."""
         async with self._reader.connect() as connection:

@@ -14,7 +14,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
-from frontend.concurrency.background import Repeating
+from frontend.concurrency.background import Repeating, uninterrupted
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import REQUEST_OUTCOMES
 from frontend.observe.logs import Outage
@@ -108,6 +108,7 @@ class Outcomes:
                 return
             self._outage.note(None)
 
+    @uninterrupted
     async def _write(self, taken: Mapping[_Group, int]) -> None:
         if not taken:
             return

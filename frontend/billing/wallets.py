@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import sqlalchemy as sa
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from frontend.concurrency.background import start_detached
+from frontend.concurrency.background import start_detached, uninterrupted
 from frontend.database.engine import DATABASE_FAILURES
 from frontend.database.tables import RESERVATIONS, WALLETS
 from frontend.errors import BadGateway, InsufficientQuota
@@ -170,6 +170,7 @@ class Wallets:
         pending.released.append(reservation)
         self._start_work(org, pending)
 
+    @uninterrupted
     async def renew(self) -> None:
         """Let no reservation of this holder expire: an answer may take hours to read."""
         columns = RESERVATIONS.c
@@ -180,6 +181,7 @@ class Wallets:
             change = sa.update(RESERVATIONS).where(columns.id.in_(due))
             await connection.execute(change.values(expires_at=_NOW + _KEPT_SECONDS))
 
+    @uninterrupted
     async def end_expired(self) -> None:
         """End expired reservations, of frontends that are lost with their disks."""
         async with self._engine.begin() as connection:

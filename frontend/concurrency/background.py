@@ -2,15 +2,20 @@
 
 import asyncio
 import contextvars
+import functools
 from collections.abc import Awaitable, Callable, Collection, Coroutine
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from frontend.observe.logs import log
 from frontend.observe.metrics import LOOP_DELAY_SECONDS
 
 # Pause between measurements: enough of them for percentiles over minutes, and little work for an idle frontend.
 _MEASURED_SECONDS = 0.2
+# The longest that a cancelled caller waits for its work. A database that answers needs less, and a frozen one must not
+# hold callers beyond their own limits.
+_LEAVE_SECONDS = 0.2
 _Result = TypeVar("_Result")
+_Arguments = ParamSpec("_Arguments")
 
 
 class Repeating:
@@ -57,6 +62,29 @@ async def cancel_all(tasks: Collection[asyncio.Task[Any]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def uninterrupted(
+    work: Callable[_Arguments, Coroutine[Any, Any, _Result]],
+) -> Callable[_Arguments, Coroutine[Any, Any, _Result]]:
+    """Let a coroutine function run to its end. Who is cancelled meanwhile waits a moment for that, and leaves.
+
+    For short work on the database: a statement that is cancelled may keep its connection, and with it the lock of the
+    database, until garbage is collected.
+    """
+
+    @functools.wraps(work)
+    async def run(*arguments: _Arguments.args, **named: _Arguments.kwargs) -> _Result:
+        task = asyncio.create_task(work(*arguments, **named))
+        task.add_done_callback(forget_outcome)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            if not task.done():
+                await asyncio.wait([task], timeout=_LEAVE_SECONDS)
+            raise
+
+    return run
 
 
 def forget_outcome(task: asyncio.Task[Any]) -> None:

@@ -1,4 +1,4 @@
-"""Delivery of answers: the only place that sends an answer, and charges the bill of its request with it."""
+"""Delivery of answers, each with the charge of its request. Whatever sends one itself asks for ``bill_of`` it."""
 
 import asyncio
 import math

@@ -26,6 +26,11 @@ def one_of(names: Collection[str]) -> Schema:
     return {"type": "string", "enum": [*names]}
 
 
+def _given(**values: Any) -> Schema:
+    """What a schema says, without what is not said."""
+    return {name: value for name, value in values.items() if value not in (None, "", [], math.inf)}
+
+
 def check_unicode(text: str, name: str, place: str) -> None:
     """Raise 400 for a string without a UTF-8 form. ``place`` is the position within the parameter."""
     try:
@@ -79,8 +84,7 @@ class Parameter:
     def schema(self, served: Served) -> Schema:
         """Its JSON Schema."""
         default, description = known(self.default, served), known(self.description, served)
-        schema = self.values(served) | ({} if default is None else {"default": default})
-        return schema | ({"description": description} if description else {})
+        return self.values(served) | _given(default=default, description=description)
 
     def values(self, served: Served) -> Schema:
         """The JSON Schema of its values."""
@@ -107,13 +111,8 @@ class Text(Parameter):
         return value
 
     def values(self, served: Served) -> Schema:
-        examples = [*known(self.examples, served)]
-        return {
-            "type": "string",
-            **({"minLength": 1} if self.required else {}),
-            **({} if self.longest == math.inf else {"maxLength": self.longest}),
-            **({"examples": examples} if examples else {}),
-        }
+        shortest, examples = 1 if self.required else None, [*known(self.examples, served)]
+        return {"type": "string", **_given(minLength=shortest, maxLength=self.longest, examples=examples)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +179,7 @@ class Integer(Parameter):
         return value
 
     def values(self, served: Served) -> Schema:
-        return {"type": "integer", "minimum": self.least} | ({} if self.most == math.inf else {"maximum": self.most})
+        return {"type": "integer", "minimum": self.least, **_given(maximum=self.most)}
 
 
 @dataclass(frozen=True, kw_only=True)

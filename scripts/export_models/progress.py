@@ -11,6 +11,24 @@ Item = TypeVar("Item")
 _DOWNLOAD_SECONDS = 1.0
 
 
+@contextmanager
+def repeated(seconds: float, work: Callable[[], None]) -> Iterator[None]:
+    """Call ``work`` every ``seconds`` within the block, in a thread of its own."""
+    ended = threading.Event()
+
+    def repeat() -> None:
+        while not ended.wait(seconds):
+            work()
+
+    thread = threading.Thread(target=repeat, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 class Progress:
     """Receives the steps of a model's export; this one ignores them."""
 
@@ -27,21 +45,14 @@ class Progress:
     @contextmanager
     def downloading(self, name: str, size: int, arrived: Callable[[], int]) -> Iterator[None]:
         """Report every second within the block how many of ``size`` bytes have ``arrived``."""
-        ended = threading.Event()
 
         def report() -> None:
-            while not ended.wait(_DOWNLOAD_SECONDS):
-                # The downloader moves files away while they are counted.
-                with suppress(FileNotFoundError):
-                    self.step(f"downloading {name}", min(arrived(), size), size)
+            # The downloader moves files away while they are counted.
+            with suppress(FileNotFoundError):
+                self.step(f"downloading {name}", min(arrived(), size), size)
 
-        thread = threading.Thread(target=report, daemon=True)
-        thread.start()
-        try:
+        with repeated(_DOWNLOAD_SECONDS, report):
             yield
-        finally:
-            ended.set()
-            thread.join()
 
 
 SILENT = Progress()

@@ -10,12 +10,11 @@ import argparse
 import logging
 import os
 import sys
-import threading
 import time
 import traceback
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from typing import TextIO
@@ -25,7 +24,7 @@ from scripts.export_models import plan, sources, stamp
 from scripts.export_models.checkpoints import SourceError, in_words, voice_files
 from scripts.export_models.options import parse
 from scripts.export_models.parity import Exported, first_that_passes, table
-from scripts.export_models.progress import Progress
+from scripts.export_models.progress import Progress, repeated
 from scripts.export_models.stamp import Stamp
 from scripts.machine import held_bytes
 from scripts.progress_bar import ProgressBar
@@ -54,26 +53,18 @@ class _Shown(Progress):
         The kernel's own limits would count mapped files.
         """
         most = plan.TEXT_MEMORY if plan.checkpoint_of(self._model).kind == "text" else float("inf")
-        ended = threading.Event()
 
         def watch() -> None:
-            while not ended.wait(_TICK_SECONDS):
-                self._bar.show(self._done, self._text)
-                if held_bytes("RssAnon") > most:
-                    reason = f"the export took more than {in_words(most)} of memory"
-                    failed = stamp.failed(self._model, reason, options.source, options.speakers)
-                    stamp.write(options.repository, self._model, failed)
-                    os._exit(_FAILED)
+            self._bar.show(self._done, self._text)
+            if held_bytes("RssAnon") > most:
+                reason = f"the export took more than {in_words(most)} of memory"
+                failed = stamp.failed(self._model, reason, options.source, options.speakers)
+                stamp.write(options.repository, self._model, failed)
+                os._exit(_FAILED)
 
         self._bar.show(self._done, self._text)
-        thread = threading.Thread(target=watch, daemon=True)
-        thread.start()
-        try:
+        with closing(self._bar), repeated(_TICK_SECONDS, watch):
             yield
-        finally:
-            ended.set()
-            thread.join()
-            self._bar.close()
 
 
 def _export(options: argparse.Namespace, model: str, progress: Progress) -> Exported:
@@ -118,6 +109,8 @@ def _stamped(options: argparse.Namespace, model: str, exported: Exported) -> Sta
 def main(arguments: Sequence[str]) -> int:
     screen, done, total, model, *given = arguments
     options = parse(given)
+    # TorchScript makes an If of some functions of DeBERTa, which OpenVINO does not run. torch reads this at its import.
+    os.environ["PYTORCH_JIT"] = "0"
     # Warnings of libraries are not about the export, which has checks of its own.
     warnings.simplefilter("ignore")
     logging.disable(logging.WARNING)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import onnx
@@ -20,9 +20,16 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from frontend.catalogue.models import EMBEDDINGS, Model
+from frontend.catalogue.models import EMBEDDINGS
 from scripts.export_models import text_checks, text_int8, text_optimum
-from scripts.export_models.checkpoints import SourceError, check_promise, is_packed, read_json, usable_positions
+from scripts.export_models.checkpoints import (
+    PROMISES,
+    SourceError,
+    check_promise,
+    is_packed,
+    read_json,
+    usable_positions,
+)
 from scripts.export_models.onnx_graph import save
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8, Precision, by_speed, text_precisions
@@ -57,8 +64,12 @@ def precisions(wanted: str, source: Path, memory: Path, progress: Progress = SIL
     """The precisions to try, in order, and what was measured for ``auto``, which the file ``memory`` keeps."""
     possible = text_precisions(wanted)
     if not is_packed(source):
-        # optimum's graph is in floating point; Triton computes it in bfloat16 too.
-        return [each for each in possible if each in ("bf16", "fp32")] or ["fp32"], ""
+        if possible == ["fp16"]:
+            # On CUDA nothing cuts what Triton joins into blocks of similar lengths: a text of 8,192 tokens among 31
+            # short ones would take 32 times its memory, which is the GPU's, and all of them would fail.
+            raise SourceError(f"{source} has a graph that pads texts, which is for processors alone")
+        # optimum's graph is in floating point. Triton computes it in bfloat16 too, where that is fast.
+        return [each for each in possible if each in ("bf16", "fp32")], ""
     if wanted != "auto" or len(possible) == 1:
         return possible, ""
     progress.step("measuring precisions", 0, 1)
@@ -131,24 +142,20 @@ class TextModel:
     comparisons at every length, and ``held_out`` of the calibration.
     """
 
-    promise: Model
+    name: str
     original: Any
     pooling: Pooling
     score: PairScore | None
-    is_packed: bool
-    separator: int
     calibration: Ids
     of_every_length: Ids
     held_out: Ids
-
-    @property
-    def name(self) -> str:
-        return self.promise.triton_model
+    is_packed: bool = True
+    separator: int = -1
 
     @property
     def width(self) -> int:
-        """The width that is promised of its vectors; 0 for a reranker."""
-        return self.promise.width
+        """The width that the catalogue promises of its vectors; 0 for a reranker."""
+        return PROMISES[self.name].width
 
     def graph(self, model: Trained, precision: Precision) -> onnx.ModelProto:
         if self.width:
@@ -181,40 +188,36 @@ class TextModel:
         return vector
 
     def _inputs(self, ids: NDArray[np.int32]) -> dict[str, Any]:
-        """The original's inputs for a pair: where it has types of tokens, the second text has another."""
+        """The original's inputs for a pair: where tokens have types, those of the second text have another."""
         tokens = torch.from_numpy(ids.astype(np.int64))[None]
         if getattr(self.original.config, "type_vocab_size", 0) < 2:
             return {"input_ids": tokens}
-        earlier = (tokens == self.separator).cumsum(1) - (tokens == self.separator).long()
-        return {"input_ids": tokens, "token_type_ids": (earlier > 0).long()}
+        is_separator = (tokens == self.separator).long()
+        return {"input_ids": tokens, "token_type_ids": (is_separator.cumsum(1) > is_separator).long()}
 
 
-def load(promise: Model, source: Path, pooling: str = "") -> TextModel:
-    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need.
-
-    Vectors are pooled by ``pooling``, or as the checkpoint says. Raises ``SourceError`` if it does not keep what the
-    model ``promise`` says.
-    """
-    check_promise(promise, source)
-    embeds = promise.operation == EMBEDDINGS
+def load(name: str, source: Path) -> TextModel:
+    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need."""
+    check_promise(name, source)
+    embeds = PROMISES[name].operation == EMBEDDINGS
     has_head = not embeds and "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
-    tokenizer, positions = AutoTokenizer.from_pretrained(source), min(usable_positions(source), promise.max_tokens)
+    tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
 
     def tokenised(lines: list[str], *, pairs: bool) -> Ids:
         texts = _pairs(lines) if pairs else [(line,) for line in lines]
         return [np.array(tokenizer(*text, truncation=True, max_length=positions).input_ids, np.int32) for text in texts]
 
     return TextModel(
-        promise,
+        name,
         (AutoModelForSequenceClassification if has_head else AutoModel).from_pretrained(source).float().eval(),
-        cast("Pooling", pooling) if pooling else "cls" if has_head else pooling_of(source),
+        "cls" if has_head else pooling_of(source),
         None if embeds or has_head else _pair_score(source, tokenizer),
-        is_packed(source),
-        tokenizer.sep_token_id if tokenizer.sep_token_id is not None else tokenizer.eos_token_id,
         # An encoder without a head gets the texts of a pair one by one.
         tokenised(text_int8.texts(), pairs=has_head),
         text_checks.of_every_length(tokenizer, positions, pair=not embeds),
         tokenised(text_int8.held_out(), pairs=not embeds),
+        is_packed(source),
+        tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id,
     )
 
 
@@ -250,19 +253,19 @@ def _pair_score(source: Path, tokenizer: Any) -> PairScore:
 
 def export(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
     """Write the graph, tokenizer and settings of a model into ``target``, and compare it with its original."""
-    int8 = precision == "int8"
     if not model.is_packed:
-        write(model.padded_graph(), precision, target, max_tokens=model.promise.max_tokens)
-        return _checked(model, source, target, precision, progress)
+        write(model.padded_graph(), precision, target, max_tokens=PROMISES[model.name].max_tokens)
+        return _checks(model, source, target, precision, progress)
+    int8 = precision == "int8"
     inputs = text_int8.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
     weights = trained(model.original, inputs, progress)
     # A name for the graph would keep its weights in memory.
-    write(model.graph(weights, precision), precision, target, max_tokens=model.promise.max_tokens)
+    write(model.graph(weights, precision), precision, target, max_tokens=PROMISES[model.name].max_tokens)
     inputs.clear()
-    return _checked(model, source, target, precision, progress)
+    return _checks(model, source, target, precision, progress)
 
 
-def _checked(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
+def _checks(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
     """The checks of what was written, beside which the tokenizer comes."""
     shutil.copy(source / "tokenizer.json", target / "tokenizer.json")
     texts = model.of_every_length if precision == "fp32" else model.held_out

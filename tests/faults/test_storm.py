@@ -29,7 +29,7 @@ from tests.fakes import add_key
 from tests.frontends import Frontend, named, prepare, running
 
 ORG, TOP_UP = "acme", 1_000_000_000
-_FRONTENDS = 3
+_FRONTENDS = 2
 _CALLERS = 12
 _RETRY_SECONDS = 0.05
 _PRICES = "[prices.embed-m3]\nmillion_tokens = 3\n[prices.rerank-v2-m3]\nmillion_tokens = 7\n"

@@ -24,10 +24,8 @@ from tests.raw import connection, head, post
 
 
 async def test_a_caller_that_disconnects_before_the_answer_is_not_charged(
-    client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+    client: Client, settings: Settings, triton: FakeTriton
 ) -> None:
-    # This one is quick: it is not to be taken for a caller who only writes no more.
-    monkeypatch.setattr(connections, "_HALF_CLOSE_SECONDS", 0.0)
     answering = asyncio.Event()
     triton.spoil = lambda arrays: answering.set() or arrays  # type: ignore[func-returns-value]
     with socket.create_connection(("127.0.0.1", client.port or 0)) as caller:

@@ -68,36 +68,23 @@ async def test_an_allowed_page_can_read_a_refusal(client: Client, path: str, sta
     assert (called.status, called.headers["Access-Control-Allow-Origin"]) == (status, PAGE)
 
 
-@pytest.mark.parametrize(
-    ("data", "status"),
-    [
-        (head("BREW", EMBED, f"Origin: {PAGE}"), 405),
-        (head("GET", "/v1/models", f"Origin: {PAGE}", key="k" * 9_000), 401),
-        (head("GET", "/v1/models", "X-A: " + "b" * 20_000, f"Origin: {PAGE}"), 400),
-        (head("GET", "/v1/models", f"origin:{PAGE}", "X-A: " + "b" * 20_000), 400),
-        (head("GET", "/v1/models?x=" + "x" * 20_000, f"Origin: {PAGE}"), 400),
-        (head("POST", EMBED, f"Origin: {PAGE}", "Content-Length: -1"), 400),
-    ],
-)
-async def test_an_allowed_page_can_read_the_refusal_of_an_unparsable_request(
-    client: Client, data: bytes, status: int
-) -> None:
-    answer = await ask(client.port, data)
-    assert (answer.status, answer.headers["access-control-allow-origin"]) == (status, PAGE)
-    assert answer.headers["access-control-expose-headers"].startswith("X-Request-Id")
-    assert answer.headers["vary"] == "Origin"
+async def test_an_allowed_page_can_read_the_refusal_of_a_long_key(client: Client) -> None:
+    called = await ask(client.port, head("GET", "/v1/models", f"Origin: {PAGE}", key="k" * 9_000))
+    assert (called.status, called.headers["access-control-allow-origin"]) == (401, PAGE)
+    assert called.headers["vary"] == "Origin"
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        head("GET", "/v1/models", f"Origin: {STRANGER}", "X-A: " + "b" * 20_000),
-        head("GET", "/admin/v1/keys", f"Origin: {PAGE}", "X-A: " + "b" * 20_000),
-        head("GET", "/v1/models", f"X-Origin: {PAGE}", "X-A: " + "b" * 20_000),
+        head("BREW", EMBED, f"Origin: {PAGE}"),
+        head("GET", "/v1/models", f"Origin: {PAGE}", "X-A: " + "b" * 20_000),
+        head("GET", "/v1/models?x=" + "x" * 20_000, f"Origin: {PAGE}"),
+        head("POST", EMBED, f"Origin: {PAGE}", "Content-Length: -1"),
         b"nonsense\r\nOrigin: " + PAGE.encode() + b"\r\n\r\n",
     ],
 )
-async def test_no_other_page_can_read_such_a_refusal(client: Client, data: bytes) -> None:
+async def test_no_page_can_read_the_refusal_of_an_unparsable_request(client: Client, data: bytes) -> None:
     answer = await ask(client.port, data)
     assert (answer.status, "access-control-allow-origin" in answer.headers) == (400, False)
 

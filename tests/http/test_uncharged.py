@@ -115,7 +115,9 @@ async def test_a_failure_is_free(client: Client, settings: Settings, status: int
     assert len(await charges(client, settings)) == 0
 
 
-def test_only_one_module_sends_answers_to_requests_that_cost() -> None:
-    """An answer that a handler prepares itself would not be charged. That of a live session is its handshake."""
-    senders = [path for path in (ROOT / "frontend").rglob("*.py") if ".prepare(" in path.read_text("utf-8")]
-    assert {f"{path.parent.name}/{path.name}" for path in senders} == {"http/answers.py", "realtime/handler.py"}
+def test_what_sends_answers_itself_asks_for_their_bill() -> None:
+    """The answer of a live session is its handshake; its items have bills of their own."""
+    sources = {path: path.read_text("utf-8") for path in (ROOT / "frontend").rglob("*.py")}
+    senders = {f"{path.parent.name}/{path.name}": text for path, text in sources.items() if ".prepare(" in text}
+    assert {name for name, text in senders.items() if "bill_of(request" not in text} <= {"realtime/handler.py"}
+    assert "http/answers.py" in senders

@@ -71,7 +71,7 @@ def prometheus(
     environ = prepare(folder, REDIS=redis_server.url)
 
     def load(address: str, key: str) -> None:
-        while not over.is_set():
+        while not over.wait(0.5):
             uvloop.run(_work(f"{address}/v1", key))
 
     with running(environ) as other:

@@ -26,3 +26,10 @@ def test_a_link_to_no_file_or_heading_is_named(tmp_path: Path) -> None:
     links = ("other.md", "other.md#a-heading-with-code", "other.md#none", "none.md", "https://example.com")
     page.write_text("".join(f"[x]({link})\n" for link in links), encoding="utf-8")
     assert list(prose.broken_links(page)) == ["broken link: other.md#none", "broken link: none.md"]
+
+
+def test_a_program_that_no_file_is_named_like_is_named() -> None:
+    text = (
+        "`scripts/prose.py` and `config/fields.py` are there, `config/no_fields.py` is not; `elds.py` is no whole name."
+    )
+    assert list(prose.missing_files(text)) == ["there is no config/no_fields.py", "there is no elds.py"]

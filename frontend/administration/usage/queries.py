@@ -23,6 +23,7 @@ from frontend.billing.outcomes import UNTIMED
 from frontend.billing.wallets import lock, set_free
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf
+from frontend.concurrency.background import uninterrupted
 from frontend.database.engine import reading
 from frontend.database.tables import (
     KEYS,
@@ -126,8 +127,8 @@ class UsageQueries:
         return asked
 
     @asynccontextmanager
-    async def _report(self) -> AsyncIterator[AsyncConnection]:
-        """A connection for a report. An asker gets one at a time, so that many reports delay no other asker.
+    async def _report(self) -> AsyncIterator[None]:
+        """The turn of a report. An asker gets one at a time, so that many reports delay no other asker.
 
         Raises ``RateLimited`` if too many reports of the asker wait.
         """
@@ -139,13 +140,14 @@ class UsageQueries:
         self._asked[asker] += 1
         try:
             lock = self._asker_locks.setdefault(asker, asyncio.Lock())
-            async with lock, self._reports, self._reader.connect() as connection:
-                yield connection
+            async with lock, self._reports:
+                yield
         finally:
             self._asked[asker] -= 1
             if not self._asked[asker]:
                 del self._asked[asker]
 
+    @uninterrupted
     async def top_up(self, org: str, amount: int, reference: str | None) -> int:
         """Add ``amount`` micro-CHF to a wallet, made at the first top-up; return the balance in micro-CHF.
 
@@ -187,6 +189,7 @@ class UsageQueries:
         """The balance in micro-CHF, including reservations; None if there is no wallet."""
         return (await self.balances([org])).get(org)
 
+    @uninterrupted
     async def balances(self, orgs: Sequence[str] | None = None) -> dict[str, int]:
         """The balances in micro-CHF of all wallets, or of the wallets of ``orgs``, by organisation."""
         query = sa.select(WALLETS.c.org, _BALANCE).order_by(WALLETS.c.org)
@@ -196,6 +199,7 @@ class UsageQueries:
             rows = await connection.execute(query)
             return {row[0]: int(row[1]) for row in rows}
 
+    @uninterrupted
     async def top_ups(self, org: str, page: Page) -> list[TopUp]:
         """One page of an organisation's top-ups. Raises ``MissingError`` if the organisation is unknown."""
         async with self._reader.connect() as connection:
@@ -204,6 +208,7 @@ class UsageQueries:
             rows = await fetch_page(connection, query, page, (TOPUPS.c.at, TOPUPS.c.reference))
             return [TopUp(row.reference, row.amount, row.at) for row in rows]
 
+    @uninterrupted
     async def prune(self, before: int) -> int:
         """Delete charges older than ``before`` (seconds since 1970) and return their number. Daily totals stay.
 
@@ -230,11 +235,9 @@ class UsageQueries:
         quantities = [_quantity(unit) for unit in ("minute", "million_characters", "million_tokens")]
         sums = [sa.func.sum(value) for value in (USAGE_DAYS.c.requests, *quantities, USAGE_DAYS.c.amount)]
         query = _filtered(sa.select(*groups, *sums), USAGE_DAYS, scope)
-        async with self._report() as connection:
-            limit = None if most is None else most + 1
-            rows = await connection.execute(query.group_by(*groups).order_by(*groups).limit(limit))
-            # Thousands of rows would block the event loop.
-            answer = await asyncio.to_thread(_totals, rows, len(by))
+        limit = None if most is None else most + 1
+        async with self._report():
+            answer = await self._totals(query.group_by(*groups).order_by(*groups).limit(limit), len(by))
         if most is not None and len(answer) > most:
             raise RegistryError(f"there are more than {most} sums: ask for fewer days, or group by less")
         return answer
@@ -245,14 +248,28 @@ class UsageQueries:
         groups = (columns.operation, columns.outcome, columns.time_class)
         query = _filtered(sa.select(*groups, sa.func.sum(columns.requests)), REQUEST_OUTCOMES, scope)
         summaries: dict[str, OutcomeSummary] = {}
-        async with self._report() as connection:
-            for operation, outcome, time_class, requests in await connection.execute(query.group_by(*groups)):
-                summary = summaries.setdefault(operation, OutcomeSummary(operation))
-                summary.counts[outcome] += int(requests)
-                if time_class != UNTIMED:
-                    summary.times[time_class] += int(requests)
+        async with self._report():
+            rows = await self._rows(query.group_by(*groups))
+        for operation, outcome, time_class, requests in rows:
+            summary = summaries.setdefault(operation, OutcomeSummary(operation))
+            summary.counts[outcome] += int(requests)
+            if time_class != UNTIMED:
+                summary.times[time_class] += int(requests)
         return [summaries[operation] for operation in sorted(summaries)]
 
+    @uninterrupted
+    async def _totals(self, query: sa.Select[Any], groups: int) -> list[UsageTotal]:
+        async with self._reader.connect() as connection:
+            # Thousands of rows would block the event loop.
+            return await asyncio.to_thread(_totals, await connection.execute(query), groups)
+
+    @uninterrupted
+    async def _rows(self, query: sa.Select[Any]) -> Sequence[Any]:
+        async with self._reader.connect() as connection:
+            rows: Sequence[Any] = (await connection.execute(query)).all()
+            return rows
+
+    @uninterrupted
     async def key_names(self, ids: Sequence[str], org: str | None = None) -> dict[str, KeyName]:
         """The names of the keys with these ids; other ids, such as those of mobile users, are left out.
 

@@ -154,21 +154,26 @@ class _Decoder:
         self._request = self._graph.create_infer_request()
         self._decoded_tokens = 0
         names = windows[0].attended
-        self._attended = {name: np.concatenate([window.attended[name] for window in windows]) for name in names}
+        self._attend({name: np.concatenate([window.attended[name] for window in windows]) for name in names})
 
     def keep(self, windows: Sequence[int]) -> None:
-        self._attended = {name: array[windows] for name, array in self._attended.items()}
+        self._attend({name: array[windows] for name, array in self._attended.items()})
+
+    def _attend(self, attended: dict[str, Any]) -> None:
+        # Given with each step, they take up to a tenth of it. The request reads the arrays, which must stay alive.
+        self._attended = attended
+        for name, array in attended.items():
+            self._request.set_tensor(name, ov.Tensor(array, array.shape, self._handed))
 
     def step(self, tokens: Sequence[Sequence[int]], parents: Sequence[int], bias: Float) -> Step:
         new = len(tokens[0])
-        given: dict[str, Any] = {
-            name: ov.Tensor(array, array.shape, self._handed) for name, array in self._attended.items()
+        given = {
+            "tokens": np.array(tokens, np.int32),
+            "parents": np.array(parents, np.int32),
+            "positions": np.arange(self._decoded_tokens, self._decoded_tokens + new, dtype=np.int32),
+            "mask": np.triu(np.full((new, self._decoded_tokens + new), -1e9, np.float32), self._decoded_tokens + 1),
+            "bias": bias,
         }
-        given["tokens"] = np.array(tokens, np.int32)
-        given["parents"] = np.array(parents, np.int32)
-        given["positions"] = np.arange(self._decoded_tokens, self._decoded_tokens + new, dtype=np.int32)
-        given["mask"] = np.triu(np.full((new, self._decoded_tokens + new), -1e9, np.float32), self._decoded_tokens + 1)
-        given["bias"] = bias
         answer = self._request.infer(given, share_inputs=True, share_outputs=True)
         self._decoded_tokens += new
         scores, candidates, log_sum = (answer[name] for name in ("scores", "candidates", "log_sum"))

@@ -76,7 +76,7 @@ class Recognizer:
         """Whether the engine still computes: after some errors of CUDA, a process cannot use its GPU again."""
         try:
             self._run_once()
-        except RuntimeError:
+        except Exception:  # An exception that left here would end Triton.
             return False
         return True
 

@@ -26,10 +26,21 @@ from scripts.benchmark.common import load, output
 from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
-from scripts.benchmark.product import advice, batches, grid
+from scripts.benchmark.product import batches
 from scripts.benchmark.product.api_names import api_names, triton_models
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
-from scripts.benchmark.product.rows import HEAD, Sweep, Tried, by_use, row, table
+from scripts.benchmark.product.sweep import (
+    HEAD,
+    Sweep,
+    Tried,
+    by_use,
+    combinations,
+    give,
+    in_minutes,
+    length,
+    row,
+    table,
+)
 from scripts.benchmark.product.triton_counts import between, settled
 from scripts.run.signals import INTERRUPTED, interruptible
 
@@ -86,7 +97,7 @@ async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[
             return [tried]
 
         try:
-            return await _measure(grid.combinations(config, arguments), config, arguments, measured, report)
+            return await _measure(combinations(config, arguments), config, arguments, measured, report)
         finally:
             # The terminal may be gone.
             with suppress(OSError):
@@ -106,11 +117,11 @@ async def _measure(
     report: Callable[[str], None],
 ) -> Sweep:
     running, *others = rows
-    report(f"{grid.length(len(rows), arguments.seconds)}\n\n{HEAD}")
+    report(f"{length(len(rows), arguments.seconds)}\n\n{HEAD}")
     began = time.monotonic()
     found = await measured(running)
     if others:
-        rest = grid.in_minutes((time.monotonic() - began) * len(others))
+        rest = in_minutes((time.monotonic() - began) * len(others))
         print(f"this is what runs; the other {len(others)} rows take about {rest}", file=sys.stderr, flush=True)
     for knobs in others:
         found += await measured(knobs)
@@ -176,7 +187,7 @@ def main() -> int:
     named = {"model": arguments.model, "p95": arguments.p95}
     output.write(arguments.out / arguments.model, shown, {**named, "tried": [asdict(each) for each in swept.found]})
     print(f"\n{shown}\n\nwritten to {arguments.out}\n")
-    return advice.give(swept, arguments)
+    return give(swept, arguments)
 
 
 if __name__ == "__main__":

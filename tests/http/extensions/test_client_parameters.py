@@ -1,5 +1,6 @@
 """What popular clients send without need is ignored, if the extension is on."""
 
+import re
 from typing import Any
 
 import openai
@@ -9,7 +10,9 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 from frontend.config.settings import Settings
 from frontend.pages.docs import guide
 from frontend.pages.openapi import document
-from tests.conftest import KEY, Client
+from frontend.parameters.table import without_spellings
+from frontend.parameters.tables import TABLES
+from tests.conftest import KEY, ROOT, Client
 from tests.http.calls import APART, refusal
 from tests.speech import encode, say, transcribe
 
@@ -121,3 +124,12 @@ async def test_the_documents_name_what_is_ignored() -> None:
     form = whole["paths"]["/v1/audio/transcriptions"]["post"]["requestBody"]["content"]["multipart/form-data"]["schema"]
     assert ("include" in form["properties"], "include[]" in form["properties"]) == (True, False)
     assert "ignored here: `user`, `stream`, `include`, `chunking_strategy`, `keywords`, `vad_filter`" in guide(ON)
+
+
+@pytest.mark.parametrize("operation", TABLES)
+async def test_the_page_about_extensions_lists_what_clients_may_send(operation: str) -> None:
+    page = (ROOT / "docs" / "extensions.md").read_text(encoding="utf-8")
+    row = re.search(rf"^\| {operation} \| (.*) \|$", page.partition("### Parameters that are ignored")[2], re.MULTILINE)
+    assert row
+    listed = re.findall(r"`(\w+)`", re.sub(r"\(.*?\)", "", row[1]))
+    assert listed == without_spellings(TABLES[operation].ignored(ON.served))

@@ -9,10 +9,10 @@ import pytest
 
 from frontend.catalogue.models import MODELS, Served
 from frontend.catalogue.voices import VOICES
-from scripts.benchmark.product import advice, grid
+from scripts.benchmark.product import sweep
 from scripts.benchmark.product.api_names import api_names, triton_models
 from scripts.benchmark.product.model_control import Knobs, overridden
-from scripts.benchmark.product.rows import Sweep, Tried, row, table
+from scripts.benchmark.product.sweep import Sweep, Tried, row, table
 from scripts.benchmark.product.tune import parser
 from scripts.run.model_configs import parsed
 from tests.conftest import ROOT
@@ -34,7 +34,7 @@ def _tried(p95: float, rate: float, errors: int = 0) -> Tried:
 
 
 def _rows(config: dict[str, Any], *arguments: str) -> list[Knobs]:
-    return grid.combinations(config, parser().parse_args(arguments))
+    return sweep.combinations(config, parser().parse_args(arguments))
 
 
 def _config(batch: int, delay: int, instances: int, threads: int) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def test_a_model_that_cannot_batch_has_no_delay_and_no_batch_size() -> None:
 
 
 def test_the_length_is_said_before() -> None:
-    assert grid.length(24, 8.0) == "24 rows, each 8 s and the time to load the model: at least 4 min"
+    assert sweep.length(24, 8.0) == "24 rows, each 8 s and the time to load the model: at least 4 min"
 
 
 @pytest.mark.parametrize("model", Served.of().triton_models)
@@ -165,7 +165,7 @@ _SLOW, _BEST = Tried(RUNNING, 0.9, 100, "tokens", 3.5, 0), Tried(Knobs(500, 8, 1
 def test_the_lines_to_paste_name_their_file(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
     file = repository / "m3_embedder" / "config.pbtxt"
     before = file.read_text()
-    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments(), repository) == 0
+    assert sweep.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments(), repository) == 0
     said = capsys.readouterr().out
     assert "p95 800 ms instead of 900, 130 tokens a second instead of 100" in said
     assert f"For {file}, or with --apply:" in said
@@ -177,7 +177,7 @@ def test_the_lines_to_paste_name_their_file(repository: Path, capsys: pytest.Cap
 
 
 def test_applied_settings_stand_in_the_file(repository: Path) -> None:
-    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments("--apply"), repository) == 0
+    assert sweep.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments("--apply"), repository) == 0
     config = parsed(repository / "m3_embedder" / "config.pbtxt")
     assert (config.max_batch_size, config.dynamic_batching.max_queue_delay_microseconds) == (8, 500)
     assert config.parameters["intra_threads"].string_value == "auto"
@@ -187,7 +187,7 @@ def test_a_file_that_cannot_be_written_gets_its_lines_on_screen(
     repository: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("os.access", lambda *_: False)
-    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments("--apply"), repository) == 1
+    assert sweep.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments("--apply"), repository) == 1
     said = capsys.readouterr().out
     assert "cannot be written to" in said
     assert "max_batch_size: 8" in said
@@ -196,7 +196,7 @@ def test_a_file_that_cannot_be_written_gets_its_lines_on_screen(
 def test_a_file_that_is_not_here_gets_the_best_row_on_screen(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert advice.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments(), tmp_path) == 0
+    assert sweep.give(_swept([_SLOW, _BEST], [_SLOW, _BEST]), _arguments(), tmp_path) == 0
     assert "The best row is delay 500, batch 8" in capsys.readouterr().out
 
 
@@ -221,14 +221,14 @@ def test_nothing_is_written_where_nothing_is_surely_better(
 ) -> None:
     file = repository / "m3_embedder" / "config.pbtxt"
     before = file.read_text()
-    assert advice.give(_swept(found, again), _arguments(*arguments), repository) == 0
+    assert sweep.give(_swept(found, again), _arguments(*arguments), repository) == 0
     assert said in capsys.readouterr().out
     assert file.read_text() == before
 
 
 def test_a_row_that_holds_is_better_than_a_faster_one_that_does_not(repository: Path) -> None:
     late = dataclasses.replace(_SLOW, p95=2.0, units_a_second=500)
-    assert advice.give(_swept([late, _BEST], [late, _BEST]), _arguments("--apply"), repository) == 0
+    assert sweep.give(_swept([late, _BEST], [late, _BEST]), _arguments("--apply"), repository) == 0
     assert parsed(repository / "m3_embedder" / "config.pbtxt").max_batch_size == 8
 
 
@@ -244,6 +244,6 @@ def test_a_row_that_holds_is_better_than_a_faster_one_that_does_not(repository: 
 def test_if_no_row_holds_it_says_what_to_do(
     repository: Path, capsys: pytest.CaptureFixture[str], found: list[Tried], said: str
 ) -> None:
-    assert advice.give(_swept(found, []), _arguments(), repository) == 0
+    assert sweep.give(_swept(found, []), _arguments(), repository) == 0
     assert said in capsys.readouterr().out
-    assert advice.give(_swept(found, []), _arguments("--apply"), repository) == 1
+    assert sweep.give(_swept(found, []), _arguments("--apply"), repository) == 1

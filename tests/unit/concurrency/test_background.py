@@ -2,7 +2,9 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
-from frontend.concurrency.background import Repeating
+import pytest
+
+from frontend.concurrency.background import Repeating, uninterrupted
 from frontend.observe.logs import NO_REQUEST, request_id
 from tests.eventually import until
 
@@ -92,3 +94,48 @@ async def test_background_work_belongs_to_no_request() -> None:
         await until(lambda: names)
     request_id.reset(token)
     assert set(names) == {NO_REQUEST}
+
+
+async def test_uninterrupted_work_ends_before_a_cancelled_caller_does() -> None:
+    begun, ended = asyncio.Event(), []
+
+    @uninterrupted
+    async def work(name: str) -> str:
+        begun.set()
+        await asyncio.sleep(0.02)
+        ended.append(name)
+        return name
+
+    assert await work("first") == "first"
+    begun.clear()
+    caller = asyncio.create_task(work("second"))
+    await begun.wait()
+    caller.cancel()
+    with suppress(asyncio.CancelledError):
+        await caller
+    assert caller.cancelled()
+    assert ended == ["first", "second"]
+
+
+async def test_uninterrupted_work_raises_its_error() -> None:
+    @uninterrupted
+    async def work() -> None:
+        raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        await work()
+
+
+async def test_a_cancelled_caller_does_not_wait_for_work_that_takes_long() -> None:
+    done = asyncio.Event()
+
+    @uninterrupted
+    async def work() -> None:
+        await done.wait()
+
+    started = asyncio.get_running_loop().time()
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(0.05):
+            await work()
+    assert asyncio.get_running_loop().time() - started < 2
+    done.set()

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -114,7 +115,7 @@ def test_sizes_are_in_megabytes_or_gigabytes(size: int, words: str) -> None:
 M3 = {"model_type": "xlm-roberta", "hidden_size": 1024, "max_position_embeddings": 8194}
 
 
-def _folder(folder: Path, *, stands_in: bool = False, **changed: int) -> Path:
+def _folder(folder: Path, *, stands_in: bool = False, **changed: Any) -> Path:
     (folder / "config.json").write_text(json.dumps(M3 | changed), encoding="utf-8")
     if stands_in:
         (folder / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
@@ -153,6 +154,17 @@ def test_a_model_of_fewer_positions_is_refused(tmp_path: Path, model: str, posit
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 def test_a_stand_in_may_be_narrower_and_shorter(tmp_path: Path, model: str) -> None:
     check_promise(PROMISES[model], _folder(tmp_path, stands_in=True, hidden_size=384, max_position_embeddings=512))
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [{"model_type": "mpnet"}, {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}],
+    ids=["another type", "texts of a pair have types"],
+)
+def test_only_a_packed_model_may_stand_in(tmp_path: Path, changed: dict[str, Any]) -> None:
+    _folder(tmp_path, stands_in=True, **changed, max_position_embeddings=512)
+    with pytest.raises(SourceError, match="positions, and m3_reranker takes texts of 8192 tokens"):
+        check_promise("m3_reranker", tmp_path)
 
 
 def test_berts_positions_begin_with_the_first(tmp_path: Path) -> None:

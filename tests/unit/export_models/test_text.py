@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from transformers import BertConfig, BertModel, XLMRobertaModel
+from transformers import (
+    AutoConfig,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    BertConfig,
+    BertModel,
+    XLMRobertaModel,
+)
 
 from scripts.export_models import text, text_checks, text_graph
 from scripts.export_models.checkpoints import PROMISES, SourceError
@@ -75,7 +82,7 @@ def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextModel:
         layer.intermediate.dense.bias.data[3] += outlier
         layer.output.dense.weight.data[:, 3] /= outlier
 
-    return _Scaled("m3_embedder", model, "cls", None, TEXTS, TEXTS, TEXTS, scale)
+    return _Scaled("m3_embedder", model, "cls", None, TEXTS, TEXTS, TEXTS, scale=scale)
 
 
 @pytest.fixture
@@ -170,6 +177,30 @@ def test_a_reranker_by_cosine_is_checked_in_fp16_too(tmp_path: Path) -> None:
     _pool_by_mean(tmp_path / "checkpoint")
     checks = _loaded("m3_reranker", tmp_path, "fp16")
     assert [check.what for check in checks if not check.passed] == ["fp16: on CUDA itself"]
+
+
+def _save(folder: Path, config: Any) -> None:
+    """A classifier with one label and random weights, beside a tokenizer that is there."""
+    torch.manual_seed(0)
+    AutoModelForSequenceClassification.from_config(config).save_pretrained(folder)
+
+
+@pytest.mark.parametrize(
+    "kind", [pytest.param("modernbert", id="another type"), pytest.param("bert", id="texts of a pair have types")]
+)
+@pytest.mark.usefixtures("short_texts")
+def test_optimum_exports_what_has_no_packed_graph(tmp_path: Path, kind: str) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=True)
+    words = len(AutoTokenizer.from_pretrained(tmp_path / "checkpoint"))
+    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 128}
+    own = {"vocab_size": words, "max_position_embeddings": 8192, "num_labels": 1, "pad_token_id": 1}
+    _save(tmp_path / "checkpoint", AutoConfig.for_model(kind, **sizes, **own))
+    assert text.precisions("int8", tmp_path / "checkpoint", tmp_path / "speeds.json") == (["bf16", "fp32"], "")
+    with pytest.raises(SourceError, match="a graph that pads texts, which is for processors alone"):
+        text.precisions("fp16", tmp_path / "checkpoint", tmp_path / "speeds.json")
+    checks = _loaded("m3_reranker", tmp_path, "fp32")
+    assert all(check.passed for check in checks)
+    assert len(checks) == 2
 
 
 def test_an_encoder_that_says_nothing_of_scores_is_no_reranker(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def _own(node: ast.ClassDef) -> set[str]:
     return {each.attr for each in stored} | {each.name for each in node.body if hasattr(each, "name")}
 
 
+def _used(node: ast.ClassDef) -> set[str]:
+    """The names of ``self`` that a class uses."""
+    return {each.attr for each in ast.walk(node) if isinstance(each, ast.Attribute) and _root(each) == "self"}
+
+
 def _uses(tree: ast.Module) -> Iterator[str]:
     names = _of_aiohttp(tree)
     for node in ast.walk(tree):
@@ -53,17 +58,11 @@ def _uses(tree: ast.Module) -> Iterator[str]:
         elif isinstance(node, ast.ClassDef) and {_root(base) for base in node.bases} & names:
             # A name of ours that is also one of aiohttp's would replace it.
             yield from _own(node) & _PRIVATE
-            yield from (attribute for each in ast.walk(node) if (attribute := _own_use(each)) not in {"", *_own(node)})
+            yield from _used(node) & _PRIVATE - _own(node)
         elif isinstance(node, ast.Attribute) and _root(node.value) != "self" and node.attr in _PRIVATE:
             yield node.attr
         elif isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and _root(node.value) in names:
             yield ast.unparse(node)
-
-
-def _own_use(node: ast.AST) -> str:
-    """A private name of aiohttp that is read or written as the object's own, or empty."""
-    is_own = isinstance(node, ast.Attribute) and ast.unparse(node.value) == "self" and node.attr in _PRIVATE
-    return node.attr if is_own and isinstance(node, ast.Attribute) else ""
 
 
 def test_no_module_uses_a_private_name_of_aiohttp_or_changes_its_values() -> None:

@@ -130,16 +130,19 @@ def test_a_second_signal_reaches_them_too_and_gives_the_exit_status(tmp_path: Pa
 
 
 def test_a_first_start_that_fails_ends_all(tmp_path: Path) -> None:
-    # One of the two fails.
+    # One of the two fails, when the other serves.
     serve = """
     try:
-        os.mkdir({!r})
+        os.mkdir({failed!r})
     except FileExistsError:
         say("")
+        os.mkdir({serves!r})
         time.sleep(100)
+    while not os.path.isdir({serves!r}):
+        time.sleep(0.01)
     return 2
 """
-    with family(tmp_path, serve.format(str(tmp_path / "failed"))) as siblings:
+    with family(tmp_path, serve.format(failed=f"{tmp_path}/failed", serves=f"{tmp_path}/serves")) as siblings:
         ((pid, _),) = siblings.said(1)
         assert siblings.process.wait(20) == 2
         assert not runs(pid)

@@ -2,7 +2,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tokenizers import Tokenizer
+from tokenizers import Tokenizer, models, processors
 
 from frontend.text.tokens import TextTokenizer, pack, packed_inputs, work
 from tests.conftest import ROOT
@@ -21,6 +21,24 @@ def reference() -> Tokenizer:
     plain.no_truncation()
     plain.no_padding()
     return plain
+
+
+def _of(folder: Path, *words: str) -> TextTokenizer:
+    """A tokenizer of a few words."""
+    folder.mkdir()
+    made = Tokenizer(models.WordLevel({word: place for place, word in enumerate(("?", "<s>", *words))}, "?"))
+    made.post_processor = processors.TemplateProcessing(
+        single="<s> $A", pair="<s> $A <s> $B", special_tokens=[("<s>", 1)]
+    )
+    made.save(str(folder / "tokenizer.json"))
+    (folder / "quartet.json").write_text('{"max_tokens": 9}', encoding="utf-8")
+    return TextTokenizer(folder)
+
+
+def test_models_with_equal_files_share_a_tokenizer_and_others_do_not(tmp_path: Path) -> None:
+    first, again, other = _of(tmp_path / "1", "a", "b"), _of(tmp_path / "2", "a", "b"), _of(tmp_path / "3", "b", "a")
+    assert first._tokenizer is again._tokenizer is not other._tokenizer
+    assert [each.texts(["a"])[0].tolist() for each in (first, again, other)] == [[1, 2], [1, 2], [1, 3]]
 
 
 @pytest.mark.parametrize("text", ["hello", "Grüezi, wie gaht's? 👍", " ", "a [SEP] b"])

