@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from frontend.catalogue.exports import read_export
 from frontend.catalogue.models import ADDED_PREFIX, EMBEDDINGS, MODELS, RERANK, TRANSCRIPTIONS, Added, Model
@@ -47,7 +47,7 @@ class AddedModel:
     price: str = "0"
     query_prefix: str = ""
     document_prefix: str = ""
-    pooling: str = ""
+    pooling: Literal["", "cls", "mean"] = ""
     max_tokens: int = 0
     beam_size: int = 0
 
@@ -99,7 +99,7 @@ def _added_model(name: str, given: Any) -> AddedModel:
             )
         if _KEYS[key] is int and (type(value) is not int or value < 1):
             raise ValueError(f"{name}: {key} must be a whole number from 1, not {value!r}")
-        if _KEYS[key] is str and key != "price" and not isinstance(value, str):
+        if _KEYS[key] is not int and key != "price" and not isinstance(value, str):
             raise ValueError(f"{name}: {key} must be a text, not {value!r}")
     if missing := {"operation", "checkpoint"} - given.keys():
         raise ValueError(f"{name}: {min(missing)} is missing")

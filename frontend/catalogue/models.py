@@ -19,6 +19,8 @@ _UNITS = {
     CHAT: "million_tokens",
 }
 
+# What a deployment has with a model that learned queries and documents with prefixes.
+PREFIXES = "prefixes"
 # Of the folder of each Triton model that an operator adds.
 ADDED_PREFIX = "added_"
 
@@ -120,6 +122,18 @@ class Served:
         named = self.model_names(TRANSCRIPTIONS).items() if TRANSLATIONS in self.extensions else ()
         models = self.by_id(TRANSCRIPTIONS)
         return {name: model for name, model in named if models[model].translates}
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The extensions, and ``PREFIXES`` if a model has some."""
+        has_prefixes = any(model.query_prefix or model.document_prefix for model in self.models)
+        return self.extensions | {PREFIXES} if has_prefixes else self.extensions
+
+    @property
+    def translating(self) -> set[str]:
+        """The Triton models of the ``translators``."""
+        models = self.by_id(TRANSCRIPTIONS)
+        return {models[model].triton_model for model in self.translators().values()}
 
     def voice_names(self) -> dict[str, str]:
         """The voice of each name that callers can use."""

@@ -3,6 +3,7 @@
 Only the standard library is needed, because preflight runs before anything is installed.
 """
 
+import json
 import os
 import re
 import tomllib
@@ -12,12 +13,14 @@ from typing import Any
 
 from frontend.catalogue.added_models import AddedModel, added_models, describe
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.checkpoints import Checkpoint, Kind, SourceError, hidden_width, read_json, usable_positions
 
 # The variable that names the frontend's settings file.
 SETTINGS = "QUARTET_CONFIG"
 # The model of the contract whose code and configurations an added one takes.
 _LIKE = {EMBEDDINGS: "m3_embedder", RERANK: "m3_reranker", TRANSCRIPTIONS: "whisper_turbo"}
+# What follows the encoder in models of sentence-transformers. Vectors of all have length 1.
+_MODULES = {"Transformer", "Pooling", "Normalize"}
 _CONFIGS = ("config.pbtxt", "configs/gpu.pbtxt")
 
 
@@ -38,6 +41,36 @@ def added_of(environ: Mapping[str, str]) -> tuple[AddedModel, ...]:
         return added_models(table_of("models", environ))
     except ValueError as error:
         raise SourceError(f"{SETTINGS}: {environ.get(SETTINGS)}: models: {error}") from None
+
+
+def checkpoint_of(added: AddedModel, environ: Mapping[str, str]) -> Checkpoint:
+    """The checkpoint of an added model: a commit of the hub, or a folder, which is relative to the settings file."""
+    kind: Kind = "whisper" if added.operation == TRANSCRIPTIONS else "text"
+    name, _, commit = added.checkpoint.partition("@") if added.is_of_hub else (added.checkpoint, "", "")
+    if not commit:
+        name = os.path.normpath(Path(environ.get(SETTINGS, "")).absolute().parent / name)
+    return Checkpoint(name, commit, "", 0, (), kind, own=True)
+
+
+def promise_of(added: AddedModel, folder: Path) -> Model:
+    """The model, with the width and the longest text of the checkpoint in ``folder``.
+
+    Raises ``SourceError`` for a checkpoint whose vectors the export would not compute as sentence-transformers does.
+    """
+    if added.operation == TRANSCRIPTIONS:
+        return added.model()
+    settings = folder / "sentence_bert_config.json"
+    longest = usable_positions(folder)
+    if settings.is_file():
+        longest = min(longest, int(read_json(settings).get("max_seq_length") or longest))
+    if added.max_tokens > usable_positions(folder):
+        raise SourceError(f"{folder} has {usable_positions(folder)} positions, fewer than max_tokens says")
+    if added.operation == EMBEDDINGS and (modules := folder / "modules.json").is_file():
+        kinds = {str(each["type"]).rpartition(".")[2] for each in json.loads(modules.read_text(encoding="utf-8"))}
+        if unknown := kinds - _MODULES:
+            raise SourceError(f"{modules} has a layer that is not exported: {', '.join(sorted(unknown))}")
+    width = hidden_width(folder) if added.operation == EMBEDDINGS else 0
+    return added.model(max_tokens=added.max_tokens or longest, width=width)
 
 
 def prepare(repository: Path, added: AddedModel, model: Model) -> None:

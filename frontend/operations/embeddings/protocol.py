@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.errors import InvalidRequest
-from frontend.parameters.embeddings import FORMATS, PARAMETERS
+from frontend.parameters.embeddings import FORMATS, PARAMETERS, QUERIES
 
 _TOKENS = (
     "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
@@ -21,12 +21,16 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class EmbeddingRequest:
-    """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused."""
+    """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused.
+
+    Some models learned queries and documents with different prefixes; ``is_query`` is whether these are queries.
+    """
 
     model: str
     texts: list[str]
     encoding_format: str = FORMATS[0]
     truncate: bool = True
+    is_query: bool = False
 
 
 def _vector(served: Served) -> dict[str, Any]:
@@ -70,6 +74,7 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
         model=given["model"],
         texts=given["input"],
         encoding_format=given["encoding_format"] if is_first else given.get("embedding_type") or FORMATS[0],
+        is_query=given.get("input_type") in QUERIES,
     )
 
 

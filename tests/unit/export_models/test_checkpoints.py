@@ -164,7 +164,7 @@ def test_a_stand_in_may_be_narrower_and_shorter(tmp_path: Path, model: str) -> N
 def test_only_a_packed_model_may_stand_in(tmp_path: Path, changed: dict[str, Any]) -> None:
     _folder(tmp_path, stands_in=True, **changed, max_position_embeddings=512)
     with pytest.raises(SourceError, match="positions, and m3_reranker takes texts of 8192 tokens"):
-        check_promise("m3_reranker", tmp_path)
+        check_promise(PROMISES["m3_reranker"], tmp_path)
 
 
 def test_berts_positions_begin_with_the_first(tmp_path: Path) -> None:

@@ -82,7 +82,7 @@ def _text_model(scale: float = 1.0, outlier: float = 0.0) -> TextModel:
         layer.intermediate.dense.bias.data[3] += outlier
         layer.output.dense.weight.data[:, 3] /= outlier
 
-    return _Scaled("m3_embedder", model, "cls", None, TEXTS, TEXTS, TEXTS, scale=scale)
+    return _Scaled(PROMISES["m3_embedder"], model, "cls", None, TEXTS, TEXTS, TEXTS, scale=scale)
 
 
 @pytest.fixture
