@@ -27,6 +27,7 @@ _ONLY = {
     "query_prefix": (EMBEDDINGS,),
     "document_prefix": (EMBEDDINGS,),
     "pooling": (EMBEDDINGS,),
+    "dimensions": (EMBEDDINGS,),
     "max_tokens": (EMBEDDINGS, RERANK),
     "beam_size": (TRANSCRIPTIONS,),
 }
@@ -48,6 +49,7 @@ class AddedModel:
     query_prefix: str = ""
     document_prefix: str = ""
     pooling: Literal["", "cls", "mean"] = ""
+    dimensions: tuple[int, ...] = ()
     max_tokens: int = 0
     beam_size: int = 0
 
@@ -68,6 +70,7 @@ class AddedModel:
             self.triton_model,
             query_prefix=self.query_prefix,
             document_prefix=self.document_prefix,
+            dimensions=self.dimensions,
             **found,
         )
 
@@ -97,14 +100,22 @@ def _added_model(name: str, given: Any) -> AddedModel:
             raise ValueError(
                 f"{name}: there is no {key!r}; there are {', '.join(each for each in _KEYS if each != 'name')}"
             )
-        if _KEYS[key] is int and (type(value) is not int or value < 1):
+        if _KEYS[key] is int and not _is_size(value):
             raise ValueError(f"{name}: {key} must be a whole number from 1, not {value!r}")
-        if _KEYS[key] is not int and key != "price" and not isinstance(value, str):
+        if key == "dimensions" and not (isinstance(value, list) and value and all(map(_is_size, value))):
+            raise ValueError(f"{name}: dimensions must be a list of whole numbers from 1, not {value!r}")
+        if _KEYS[key] is not int and key not in ("price", "dimensions") and not isinstance(value, str):
             raise ValueError(f"{name}: {key} must be a text, not {value!r}")
     if missing := {"operation", "checkpoint"} - given.keys():
         raise ValueError(f"{name}: {min(missing)} is missing")
-    _check(name, added := AddedModel(name, **{**given, "price": str(given.get("price", "0"))}), given)
+    texts = {"price": str(given.get("price", "0")), "dimensions": tuple(given.get("dimensions", ()))}
+    _check(name, added := AddedModel(name, **{**given, **texts}), given)
     return added
+
+
+def _is_size(value: object) -> bool:
+    # A bool is an int.
+    return type(value) is int and value >= 1
 
 
 def _check(name: str, added: AddedModel, given: Mapping[str, Any]) -> None:
@@ -144,8 +155,9 @@ def _exported_models(repository: Path) -> list[Model]:
         if read_export(repository, path.parents[1].name).failed:
             continue
         try:
-            found.append(Model(**json.loads(path.read_text(encoding="utf-8"))))
-        except (OSError, ValueError, TypeError):
+            values = json.loads(path.read_text(encoding="utf-8"))
+            found.append(Model(**{**values, "dimensions": tuple(values["dimensions"])}))
+        except (OSError, ValueError, TypeError, KeyError):
             # An unfinished export, or one of another version.
             continue
     return found

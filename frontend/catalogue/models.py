@@ -31,8 +31,9 @@ _Item = TypeVar("_Item")
 class Model:
     """``micro_chf`` is the price per unit of the operation. For speech, each voice has its own ``triton_model``.
 
-    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers, and may have learned
-    texts with prefixes. A model that ``translates`` was trained to write in English what is said in another language.
+    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers. It may have learned
+    texts with prefixes, and that the first numbers of a vector, as many as one of ``dimensions``, are one too. A model
+    that ``translates`` was trained to write in English what is said in another language.
     """
 
     id: str
@@ -44,6 +45,7 @@ class Model:
     translates: bool = False
     query_prefix: str = ""
     document_prefix: str = ""
+    dimensions: tuple[int, ...] = ()
 
     @property
     def price(self) -> Price:

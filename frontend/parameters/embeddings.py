@@ -19,8 +19,12 @@ def cut(served: Served) -> str:
 
 
 def _dimension(served: Served) -> str:
-    width = max(model.width for model in served.by_id(EMBEDDINGS).values())
-    return f"Checked, then ignored: the dimension is {width}."
+    models = served.by_id(EMBEDDINGS)
+    width = max(model.width for model in models.values())
+    shorter = [
+        f"{name} gives {', '.join(map(str, model.dimensions))}" for name, model in models.items() if model.dimensions
+    ]
+    return f"Checked, then ignored: the dimension is {width}." + "".join(f" But {each}." for each in shorter)
 
 
 DIMENSIONS = Integer("dimensions", _dimension)

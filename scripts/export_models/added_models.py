@@ -70,6 +70,8 @@ def promise_of(added: AddedModel, folder: Path) -> Model:
         if unknown := kinds - _MODULES:
             raise SourceError(f"{modules} has a layer that is not exported: {', '.join(sorted(unknown))}")
     width = hidden_width(folder) if added.operation == EMBEDDINGS else 0
+    if added.dimensions and max(added.dimensions) > width:
+        raise SourceError(f"{folder} gives vectors of {width} numbers, fewer than one of its dimensions")
     return added.model(max_tokens=added.max_tokens or longest, width=width)
 
 

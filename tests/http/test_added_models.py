@@ -26,6 +26,7 @@ E5 = Model(
     width=1024,
     query_prefix="query: ",
     document_prefix="a long passage: ",
+    dimensions=(8, 16),
 )
 
 
@@ -79,3 +80,18 @@ async def test_the_models_of_the_contract_have_no_prefix(client: Client, triton:
 async def test_another_kind_of_input_is_refused(client: Client) -> None:
     answer = await client.post(EMBED, json={"model": "embed-e5", "input": "one", "input_type": "other"})
     assert await refusal(answer) == (400, "input_type")
+
+
+async def test_a_model_that_was_trained_for_it_gives_shorter_vectors_of_length_1(client: Client) -> None:
+    (row,) = (await _embed(client, model="embed-e5", input="one", dimensions=16))["data"]
+    assert len(row["embedding"]) == 16
+    assert sum(number * number for number in row["embedding"]) == pytest.approx(1)
+    (row,) = (await _embed(client, model="embed-e5", input="one"))["data"]
+    assert len(row["embedding"]) == 1024
+
+
+async def test_another_size_of_vectors_is_refused_for_it_and_ignored_for_the_contracts_model(client: Client) -> None:
+    answer = await client.post(EMBED, json={"model": "embed-e5", "input": "one", "dimensions": 17})
+    assert await refusal(answer) == (400, "dimensions")
+    (row,) = (await _embed(client, model="embed-m3", input="one", dimensions=17))["data"]
+    assert len(row["embedding"]) == 1024

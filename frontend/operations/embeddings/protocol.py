@@ -24,6 +24,7 @@ class EmbeddingRequest:
     """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused.
 
     Some models learned queries and documents with different prefixes; ``is_query`` is whether these are queries.
+    ``dimensions`` are the numbers of a vector that are wanted, 0 for all.
     """
 
     model: str
@@ -31,6 +32,7 @@ class EmbeddingRequest:
     encoding_format: str = FORMATS[0]
     truncate: bool = True
     is_query: bool = False
+    dimensions: int = 0
 
 
 def _vector(served: Served) -> dict[str, Any]:
@@ -75,7 +77,18 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
         texts=given["input"],
         encoding_format=given["encoding_format"] if is_first else given.get("embedding_type") or FORMATS[0],
         is_query=given.get("input_type") in QUERIES,
+        dimensions=_dimensions(given, served),
     )
+
+
+def _dimensions(given: Mapping[str, Any], served: Served) -> int:
+    """The wanted size of vectors, for a model that was trained to give shorter ones; others ignore it."""
+    model, wanted = served.by_id(EMBEDDINGS)[given["model"]], given["dimensions"]
+    if not model.dimensions or wanted is None:
+        return 0
+    if wanted not in (sizes := sorted({*model.dimensions, model.width})):
+        raise InvalidRequest(f"dimensions must be one of {', '.join(map(str, sizes))}", param="dimensions")
+    return int(wanted)
 
 
 def _refuse_tokens(value: Any) -> None:
