@@ -52,4 +52,5 @@ def shortened(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float
         return vectors
     first = vectors[:, :dimensions]
     # A vector of zeros stays one.
-    return first / np.maximum(np.linalg.norm(first, axis=1, keepdims=True), np.float32(1e-12))
+    unit: NDArray[np.float32] = first / np.maximum(np.linalg.norm(first, axis=1, keepdims=True), np.float32(1e-12))
+    return unit

@@ -121,8 +121,9 @@ def test_the_way_and_the_source_of_an_export_do_not_count(folder: Path) -> None:
     assert replace(wanted, way="bf16", skipped=["int8: lost too much"], source="hub").of_the_same(wanted)
 
 
-def test_a_stamp_from_the_hub_needs_no_download(tmp_path: Path) -> None:
-    hub = source_of("hub", None, tmp_path / "none", "http://127.0.0.1:9")
+def test_a_stamp_from_the_hub_needs_no_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    hub = source_of("hub", None, tmp_path / "none")
     assert _of("m3_embedder", hub, name="hub") != _of("m3_reranker", hub, name="hub")
 
 
