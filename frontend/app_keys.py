@@ -11,7 +11,6 @@ from frontend.access.limits import Limiter
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.billing.bill import BILLING as BILLING
 from frontend.billing.charges import Charges
-from frontend.billing.outcomes import Outcomes
 from frontend.catalogue.endpoints import Paths
 from frontend.catalogue.exports import Export
 from frontend.concurrency.turnstile import Turnstile
@@ -44,7 +43,6 @@ LISTED_MODELS: web.AppKey[list[Callable[[], Awaitable[Mapping[str, Any]]]]] = we
 RINGS: web.AppKey[Sequence[Ring]] = web.AppKey("rings")
 PATHS = web.AppKey("paths", Paths)
 CHARGES = web.AppKey("charges", Charges)
-OUTCOMES = web.AppKey("outcomes", Outcomes)
 UNBILLED_WORK = web.AppKey("unbilled_work", UnbilledWorkThrottle)
 MEMORY_BUDGET = web.AppKey("memory_budget", MemoryBudget)
 JSON_BODIES = web.AppKey("json_bodies", JsonBodies)

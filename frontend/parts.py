@@ -9,19 +9,19 @@ from aiohttp import web
 
 from frontend import app_keys as keys
 from frontend.access.admin_key import AdminKey
-from frontend.access.counters import MemoryCounters
+from frontend.access.counters import Counters, MemoryCounters
 from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
-from frontend.access.limits import Counters, Limiter, SharedCounters
+from frontend.access.limits import Limiter
 from frontend.access.stored_keys import StoredKeys
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
 from frontend.billing.charges import Charges
 from frontend.billing.ledger import IdempotencyWindow
-from frontend.billing.outcomes import Outcomes
 from frontend.concurrency.background import Repeating, measure_loop_delay
 from frontend.concurrency.turnstile import Turnstile
+from frontend.config.reading import SettingsError
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.discovery.discovery import Connect, Discovery
@@ -39,11 +39,13 @@ from frontend.operations.embeddings.pipeline import EmbeddingPipeline
 from frontend.operations.rerank.pipeline import RerankPipeline
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
-from frontend.peers.frontends import FixedFrontends, Frontends, SharedFrontends
+from frontend.peers.frontends import FixedFrontends, Frontends
 from frontend.processes.offload import Offload, Threads, import_once
+from frontend.rings import reader
 from frontend.text.phonemes import load_phonemizer
 
 _FRONTENDS: web.AppKey[Frontends] = web.AppKey("frontends")
+_COUNTERS: web.AppKey[Counters] = web.AppKey("counters")
 # Tasks per audio process.
 _AUDIO_TASKS = 1_000
 # Seconds per audio task. Two hours of noise take a small, busy processor one minute.
@@ -89,15 +91,14 @@ async def _tracing(app: web.Application, closing: AsyncExitStack) -> None:
 
 
 async def _frontends(app: web.Application, closing: AsyncExitStack) -> None:
-    """State that the frontends of the same Tritons share."""
+    """What this frontend shares with others on the same Tritons."""
     settings = app[keys.SETTINGS]
+    app[_FRONTENDS], app[_COUNTERS] = FixedFrontends(settings.frontends), MemoryCounters()
     if settings.redis:
-        app[_FRONTENDS] = SharedFrontends(
-            settings.redis, lambda: app[keys.DISPATCHER].snapshot(), lambda: app[keys.DISPATCHER].share()
-        )
-    else:
-        app[_FRONTENDS] = FixedFrontends(settings.frontends)
-    closing.push_async_callback(app[_FRONTENDS].close)
+        shares = [ring.shares for ring in app[keys.RINGS] if ring.shares is not None]
+        if not shares:
+            raise SettingsError("QUARTET_REDIS: there is no folder frontend/sharing")
+        app[_FRONTENDS], app[_COUNTERS] = await shares[0](app, closing)
 
 
 async def _access(app: web.Application, closing: AsyncExitStack) -> None:
@@ -114,18 +115,13 @@ async def _access(app: web.Application, closing: AsyncExitStack) -> None:
     if jwks is not None:
         closing.push_async_callback(jwks.close)
         await jwks.start()
-    counters: Counters = MemoryCounters()
-    if isinstance(frontends := app[_FRONTENDS], SharedFrontends):
-        counters = SharedCounters(frontends, refuse=settings.redis_outage == "refuse")
-        closing.push_async_callback(counters.close)
-        await counters.start()
     app[keys.ADMIN] = AdminKey(settings.admin_key)
     app[keys.TOKENS] = Tokens(
         settings.jwt_audience, settings.jwt_issuer, settings.jwt_secret, jwks, settings.jwt_leeway_seconds
     )
     app[keys.WRONG_KEYS] = WrongKeys(settings.wrong_keys_a_minute)
     app[keys.UNAUTHENTICATED] = Turnstile(_UNAUTHENTICATED_AT_ONCE)
-    app[keys.LIMITER] = Limiter(counters, settings.limits, settings.tiers)
+    app[keys.LIMITER] = Limiter(app[_COUNTERS], settings.limits, settings.tiers)
 
 
 async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
@@ -138,9 +134,6 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.CHARGES] = charges = Charges(engine, settings.usage_folder, repeats)
     closing.push_async_callback(charges.close)
     await charges.start()
-    app[keys.OUTCOMES] = outcomes = Outcomes(engine)
-    closing.push_async_callback(outcomes.close)
-    outcomes.start()
 
 
 async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
@@ -149,7 +142,7 @@ async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
     dispatcher = Dispatcher(rules, bounds, app[_FRONTENDS], settings.floors, settings.request_seconds, settings.zone)
-    import_once(_PRELOADED)
+    import_once([*_PRELOADED, reader().split.__module__])
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher
@@ -167,9 +160,9 @@ async def _operations(app: web.Application, closing: AsyncExitStack) -> None:
     app[keys.MEMORY_BUDGET] = MemoryBudget(settings.held_bytes)
     app[keys.JSON_BODIES] = JsonBodies(settings, text)
     app[keys.UNBILLED_WORK] = UnbilledWorkThrottle(settings.unpaid_seconds)
-    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, app[keys.UNBILLED_WORK])
-
-    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, app[keys.UNBILLED_WORK])
+    unbilled = app[keys.UNBILLED_WORK]
+    app[keys.TRANSCRIPTION] = TranscriptionPipeline(settings, dispatcher, audio, threads, unbilled, reader())
+    app[keys.SPEECH] = SpeechPipeline(settings, dispatcher, text, threads, unbilled, reader())
     app[keys.EMBEDDINGS] = EmbeddingPipeline(settings, dispatcher, threads)
     app[keys.RERANK] = RerankPipeline(settings, dispatcher, threads)
 

@@ -12,15 +12,22 @@ from aiohttp import web
 from aiohttp.typedefs import Middleware
 from multidict import CIMultiDictProxy
 
+from frontend.access.counters import Counters
 from frontend.catalogue.endpoints import Paths
 from frontend.config.settings import Settings
 from frontend.http.schemas import OpenApiFragment
+from frontend.peers.frontends import Frontends
+from frontend.text.sentences import Reader
 
-_FOLDERS = ("extensions", "administration", "pages")
+_FOLDERS = ("reading", "sharing", "extensions", "administration", "pages")
 
 
 def _always(settings: Settings) -> bool:
     return True
+
+
+def _ignored(request: web.Request, status: int, seconds: float | None) -> None:
+    return
 
 
 async def _nothing(app: web.Application, closing: AsyncExitStack) -> None:
@@ -40,7 +47,12 @@ class Ring:
     middlewares: tuple[Middleware, ...] = ()
     # Starts the parts that the routes need, after those of the core.
     start: Callable[[web.Application, AsyncExitStack], Awaitable[None]] = _nothing
+    # Called at the end of each request, with the status and the time of its answer; None for a live session.
+    ended: Callable[[web.Request, int, float | None], None] = _ignored
     describe: Callable[[Settings], OpenApiFragment] = lambda settings: OpenApiFragment(settings.served)
+    reader: Reader | None = None
+    # Starts what this frontend shares with others, in the place of its own.
+    shares: Callable[[web.Application, AsyncExitStack], Awaitable[tuple[Frontends, Counters]]] | None = None
 
 
 def rings_of(settings: Settings) -> tuple[Ring, ...]:
@@ -51,6 +63,11 @@ def rings_of(settings: Settings) -> tuple[Ring, ...]:
 @cache
 def _installed() -> tuple[Ring, ...]:
     return tuple(ring for module in _found("rings") for ring in module.RINGS)
+
+
+def reader() -> Reader:
+    """How texts are read here."""
+    return next((ring.reader for ring in _installed() if ring.reader), Reader())
 
 
 def commands() -> list[ModuleType]:

@@ -16,6 +16,7 @@ from frontend.extensions import metrics as extensions
 from frontend.observe import metrics
 from frontend.observe.table import LABELS, Row
 from frontend.pages.docs import guide
+from scripts import dependencies
 from scripts.benchmark.common.output import head, line
 
 _ROOT = Path(__file__).parents[1]
@@ -87,6 +88,7 @@ def _extensions() -> str:
 PARTS: Mapping[str, Callable[[], str]] = {
     "docs/api.md": lambda: guide(Settings()),
     "docs/configuration.md": _settings,
+    "docs/dependencies.md": dependencies.table,
     "docs/extensions.md": _extensions,
     "docs/metrics.md": _metrics,
 }

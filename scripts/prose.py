@@ -67,6 +67,16 @@ def missing_files(text: str) -> Iterator[str]:
             yield f"there is no {name}"
 
 
+def missing_tests(text: str) -> Iterator[str]:
+    """Tests in backquotes that are not there: ``unit/x/y::z`` is ``test_z`` in ``tests/unit/x/test_y.py``."""
+    for place, name in re.findall(r"`([a-z0-9_/]+)::([a-z0-9_]+)`", text):
+        folder, _, module = f"tests/{place}".replace("tests/client/", "client/tests/").rpartition("/")
+        file = _ROOT / folder / f"test_{module}.py"
+        there = file.read_text(encoding="utf-8") if file.is_file() else ""
+        if not re.search(rf"^(async )?def test_{name}\(", there, re.MULTILINE):
+            yield f"there is no test {place}::{name}"
+
+
 def problems(text: str) -> Iterator[str]:
     for sentence in sentences(text):
         if (words := len(sentence.split())) > _MOST_WORDS:
@@ -81,7 +91,7 @@ def main() -> None:
         f"{page.relative_to(_ROOT)}: {problem}"
         for page in pages()
         for text in [page.read_text(encoding="utf-8")]
-        for problem in (*problems(text), *missing_files(text), *broken_links(page))
+        for problem in (*problems(text), *missing_files(text), *missing_tests(text), *broken_links(page))
     ]
     print("\n".join(found))
     sys.exit(1 if found else 0)

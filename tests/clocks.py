@@ -2,6 +2,8 @@
 
 import asyncio
 import hashlib
+import importlib
+import importlib.util
 import selectors
 from types import SimpleNamespace
 from typing import Any
@@ -9,8 +11,11 @@ from typing import Any
 from frontend.access import storages
 
 _STORAGES: Any = storages
+# Tests of the core alone have no Redis.
+_HAS_REDIS = importlib.util.find_spec("frontend.sharing") is not None
+_SHARED: Any = importlib.import_module("frontend.sharing.storage") if _HAS_REDIS else None
 _REDIS_TIME = "redis.call('TIME')"
-_TAKE = storages._TAKE
+_TAKE = _SHARED._TAKE if _HAS_REDIS else _REDIS_TIME
 
 
 class LimitsClock:
@@ -34,7 +39,8 @@ class LimitsClock:
 
 
 def _use_script(text: str) -> None:
-    storages._TAKE, storages._TAKE_SHA = text, hashlib.sha1(text.encode()).hexdigest()
+    if _HAS_REDIS:
+        _SHARED._TAKE, _SHARED._TAKE_SHA = text, hashlib.sha1(text.encode()).hexdigest()
 
 
 class _Selector(selectors.DefaultSelector):

@@ -1,15 +1,15 @@
 """Request counters of this process, and what is counted, with the library ``limits``.
 
 The library decides which request passes: its ``SlidingWindowCounterRateLimiter`` asks a storage, which it finds by its
-scheme, for this minute's requests, and for last minute's by how much of that minute is still in the window. In Redis, a
-script computes the same for all limits of a request, because the library asks for one at a time.
+scheme, for this minute's requests, and for last minute's by how much of that minute is still in the window. In Redis
+(``sharing/``), a script computes the same for all limits of a request, because the library asks for one at a time.
 
 We decide where the counts are (``storages``), that a request counts under all of its limits or under none, and what a
 caller reads in its headers (``windows``).
 """
 
 from collections.abc import Sequence
-from typing import cast
+from typing import Protocol, cast
 
 from limits import RateLimitItemPerMinute
 from limits.aio.strategies import SlidingWindowCounterRateLimiter
@@ -39,6 +39,13 @@ class Limit(RateLimitItemPerMinute):
 Taken = tuple[bool, list[Count]]
 
 
+class Counters(Protocol):
+    """Count requests."""
+
+    async def take(self, limits: Sequence[Limit]) -> Taken:
+        """Count one request under every limit if all are open; return whether it passed, and the counts."""
+
+
 class MemoryCounters:
     """Counters of this process."""
 
@@ -47,7 +54,6 @@ class MemoryCounters:
         self._limiter = SlidingWindowCounterRateLimiter(self._storage)
 
     async def take(self, limits: Sequence[Limit]) -> Taken:
-        """Count one request under every limit if all are open; return whether it passed, and the counts."""
         *others, last = limits
         # Nothing here waits, so that no other request comes between.
         passed = all([await self._limiter.test(limit) for limit in others]) and await self._limiter.hit(last)

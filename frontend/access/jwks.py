@@ -52,7 +52,7 @@ def parse(data: bytes) -> dict[str, jwt.PyJWK]:
         except Exception as error:
             # PyJWT and cryptography raise many types of errors for bad entries. PyJWT's quote the entry.
             reason = "" if isinstance(error, jwt.PyJWTError) else f": {error}"
-            fields = {"place": index, "details": f"{type(error).__name__}{reason}"}
+            fields = {"entry": index, "details": f"{type(error).__name__}{reason}"}
             log.warning("an entry of the JWKS is left out", extra={"fields": fields})
     if not keys:
         raise ValueError("no key that can be used")

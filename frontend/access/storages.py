@@ -1,60 +1,14 @@
-"""Where the library ``limits`` keeps its counts: in this process, or in a Redis that several frontends share.
+"""Where the library ``limits`` keeps its counts: in this process. It finds the storage by its scheme."""
 
-The library finds these storages by their schemes. Their windows begin on the minute.
-"""
-
-import asyncio
-import hashlib
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any
 
-from limits.aio.storage import MemoryStorage, RedisStorage
-
-from frontend.concurrency.background import forget_outcome, start_detached
-from frontend.observe.stores import redis_call
-
-if TYPE_CHECKING:
-    from redis.asyncio import Redis
+from limits.aio.storage import MemoryStorage
 
 # The library's window: requests of the last minute, seconds until they count no more, and the same of this minute.
 Window = tuple[int, float, int, float]
-# The key of a counter, and its limit.
-Counter = tuple[str, int]
-
 # In seconds.
 MINUTE = 60
-# The longest wait for Redis.
-_TIMEOUT_SECONDS = 0.2
-# KEYS are counters, ARGV their limits. It increments all of them or none. All frontends use Redis's clock.
-_TAKE = """
-local now = redis.call('TIME')
-local minute = math.floor(now[1] / 60)
-local elapsed = math.max(1, (now[1] % 60) * 1000000 + now[2])
-local answer, open = {1, elapsed}, 1
-for i, key in ipairs(KEYS) do
-  local stored = redis.call('HMGET', key, 'minute', 'previous', 'current')
-  local at, previous, current = tonumber(stored[1]), 0, 0
-  if at == minute then
-    previous, current = tonumber(stored[2]), tonumber(stored[3])
-  elseif at == minute - 1 then
-    previous = tonumber(stored[3])
-  end
-  local used = math.floor(previous * (60000000 - elapsed) / 60000000) + current
-  if used >= tonumber(ARGV[i]) then open = 0 end
-  answer[2 * i + 1], answer[2 * i + 2] = previous, current
-end
-answer[1] = open
-for i, key in ipairs(KEYS) do
-  if open == 1 then
-    answer[2 * i + 2] = answer[2 * i + 2] + 1
-    redis.call('HSET', key, 'minute', minute, 'previous', answer[2 * i + 1], 'current', answer[2 * i + 2])
-    redis.call('EXPIRE', key, 130)
-  end
-end
-return answer
-"""
-_TAKE_SHA = hashlib.sha1(_TAKE.encode(), usedforsecurity=False).hexdigest()
 
 
 class MinuteStorage(MemoryStorage):
@@ -85,70 +39,3 @@ class MinuteStorage(MemoryStorage):
             self._current, self._minute = {}, int(minute)
         left = MINUTE - elapsed
         return self._previous.get(key, 0), left, self._current.get(key, 0), left + MINUTE
-
-
-class RedisMinuteStorage(RedisStorage):
-    """Counts in Redis, on the minute of its clock. A request counts under all of its keys or under none.
-
-    Waiting requests share a pipeline, so that a burst needs one connection.
-    """
-
-    STORAGE_SCHEME = ["async+redis+minutes"]
-
-    def __init__(self, uri: str, **options: Any) -> None:
-        super().__init__(uri, implementation="redispy", key_prefix="quartet", **options)
-        self._redis: Redis = cast(Any, self.bridge).get_connection()
-        # The next batch, and the task that sends it after the current one.
-        self._batch: list[Sequence[Counter]] = []
-        self._sending: asyncio.Task[list[list[int]]] | None = None
-
-    async def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        return (await self.acquire_together([(key, limit)]))[0]
-
-    async def get_sliding_window(self, key: str, expiry: int) -> Window:
-        # A limit of 0 lets nothing pass, so that nothing is counted.
-        return (await self.acquire_together([(key, 0)]))[1][0]
-
-    async def acquire_together(self, counters: Sequence[Counter]) -> tuple[bool, list[Window]]:
-        """Count a request in all counters if all are below their limits; return whether it passed, and their windows.
-
-        Raises ``OSError`` or ``TimeoutError`` if Redis does not answer.
-        """
-        number = len(self._batch)
-        self._batch.append(counters)
-        if number == 0:
-            self._sending = start_detached(self._send_after(self._sending))
-            self._sending.add_done_callback(forget_outcome)
-        assert self._sending is not None
-        # A disconnect must not cancel the answer of other requests.
-        passed, elapsed, *counts = (await asyncio.shield(self._sending))[number]
-        left = MINUTE - elapsed / 1_000_000
-        windows = [
-            (previous, left, current, left + MINUTE)
-            for _, previous, current in zip(counters, counts[::2], counts[1::2], strict=True)
-        ]
-        return bool(passed), windows
-
-    async def _send_after(self, before: asyncio.Task[list[list[int]]] | None) -> list[list[int]]:
-        """Send the batch after ``before``. If that fails, this fails too: its requests have waited long enough."""
-        from redis.exceptions import NoScriptError
-
-        try:
-            if before is not None and not before.done():
-                await before
-        finally:
-            batch, self._batch = self._batch, []
-        with redis_call("limits"):
-            async with asyncio.timeout(_TIMEOUT_SECONDS):
-                try:
-                    return await self._run("EVALSHA", _TAKE_SHA, batch)
-                except NoScriptError:
-                    # Redis has started since. EVAL makes the script known to it.
-                    return await self._run("EVAL", _TAKE, batch)
-
-    async def _run(self, command: str, script: str, batch: Sequence[Sequence[Counter]]) -> list[list[int]]:
-        async with self._redis.pipeline(transaction=False) as pipeline:
-            for counters in batch:
-                keys = [self.bridge.prefixed_key(key) for key, _ in counters]
-                pipeline.execute_command(command, script, len(keys), *keys, *(limit for _, limit in counters))
-            return cast(list[list[int]], await pipeline.execute())

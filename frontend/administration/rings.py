@@ -5,17 +5,30 @@ from contextlib import AsyncExitStack
 from aiohttp import web
 
 from frontend.administration.api import keys, orgs, reports
-from frontend.administration.keys import REGISTRY, USAGE
+from frontend.administration.keys import OUTCOMES, REGISTRY, USAGE
 from frontend.administration.registry import Registry
 from frontend.administration.usage import dashboard
+from frontend.administration.usage.outcomes import Outcomes, outcome_of
 from frontend.administration.usage.queries import UsageQueries
-from frontend.app_keys import KEY_DATABASE, USAGE_DATABASE
+from frontend.app_keys import CALLER, KEY_DATABASE, PATHS, USAGE_DATABASE
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, Paths
+from frontend.observe.record import current
 from frontend.rings import Ring
 
 
 async def _start_reports(app: web.Application, closing: AsyncExitStack) -> None:
     app[USAGE] = UsageQueries(app[USAGE_DATABASE])
+    app[OUTCOMES] = outcomes = Outcomes(app[USAGE_DATABASE])
+    closing.push_async_callback(outcomes.close)
+    outcomes.start()
+
+
+def _count(request: web.Request, status: int, seconds: float | None) -> None:
+    """Count the outcome of a request with a key. Callers with tokens have no page that shows it."""
+    paths, caller = request.app[PATHS], request.get(CALLER)
+    operation = paths.operation_of(request.path)
+    if caller is not None and operation != "other" and paths.auth_of(request.path) == API_KEY:
+        request.app[OUTCOMES].count(caller, operation, outcome_of(status, current().refused_for), seconds)
 
 
 async def _start_registry(app: web.Application, closing: AsyncExitStack) -> None:
@@ -27,6 +40,7 @@ RINGS = (
         routes=lambda settings: dashboard.ROUTES,
         paths=Paths(auth={"/dashboard/data/": API_KEY}, queries=dashboard.QUERIES),
         start=_start_reports,
+        ended=_count,
     ),
     Ring(
         is_on=lambda settings: bool(settings.admin_key),

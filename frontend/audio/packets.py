@@ -73,8 +73,8 @@ class _Holes:
         # Bytes and duration of the packets so far, and the end of the last one, in the container's units of time.
         self._bytes = self._duration = 0
         self._end: int | None = None
-        # Where the last packets began, and how many bytes lie between one and the next.
-        self._place: int | None = None
+        # Where the last packet began, and how many bytes lie between one and the next.
+        self._position: int | None = None
         self._steps: deque[int] = deque(maxlen=_LATE)
         self.packets = 0
 
@@ -84,7 +84,7 @@ class _Holes:
             return 0.0
         self.packets += 1
         missing = 0.0
-        self._note_place(packet)
+        self._note_position(packet)
         if self._longest is not None and packet.size > self._longest and self._bytes:
             # Files that were joined have tags inside, which are no damage.
             data = bytes(packet)
@@ -99,10 +99,10 @@ class _Holes:
         seconds = float(missing * packet.time_base)
         return seconds if _SHORTEST_HOLE <= seconds <= _LONGEST_HOLE else 0.0
 
-    def _note_place(self, packet: Any) -> None:
+    def _note_position(self, packet: Any) -> None:
         if packet.pos is not None:
-            self._steps.append(packet.pos - self._place if self._place is not None else 0)
-            self._place = packet.pos
+            self._steps.append(packet.pos - self._position if self._position is not None else 0)
+            self._position = packet.pos
 
     def _lacks(self, duration: float) -> bool:
         """Whether as many bytes are missing as that takes. Otherwise the time jumps, as where files were joined."""

@@ -87,20 +87,20 @@ class Spool:
                 log.error("a file of charges cannot be read", extra={"fields": {"file": str(path)}})
 
     def add(self, charge: Charge) -> None:
-        """Write a charge. Its place is never used again in this file."""
+        """Write a charge. Its position is never used again in this file."""
         self._database.execute("INSERT INTO charges (event) VALUES (?)", (orjson.dumps(charge),))
 
     def remove(self, last: int) -> None:
-        """Delete charges up to a place."""
+        """Delete charges up to a position."""
         self._database.execute("DELETE FROM charges WHERE place <= ?", (last,))
 
     def oldest(self, most: int) -> list[tuple[int, Charge]]:
-        """At most ``most`` of the oldest charges, each with its place, in order."""
+        """At most ``most`` of the oldest charges, each with its position, in order."""
         rows = self._database.execute("SELECT place, event FROM charges ORDER BY place LIMIT ?", (most,))
-        return [(place, Charge(**orjson.loads(charge))) for place, charge in rows]
+        return [(position, Charge(**orjson.loads(charge))) for position, charge in rows]
 
     def __len__(self) -> int:
-        # Places have no gaps. Counting a million rows would take a quarter of a second.
+        # Positions have no gaps. Counting a million rows would take a quarter of a second.
         query = "SELECT (SELECT max(place) FROM charges) - (SELECT min(place) FROM charges) + 1"
         (count,) = self._database.execute(query).fetchone()
         return count or 0

@@ -48,8 +48,8 @@ class Charge:
         return self.org if self.prepaid else None
 
 
-# A charge and its place in the spool.
-Placed = tuple[int, Charge]
+# A charge, behind its position in the spool.
+Numbered = tuple[int, Charge]
 
 
 @dataclass(frozen=True)
@@ -105,21 +105,21 @@ class Ledger:
         self._engine, self._holder, self._window = engine, holder, window
         self._insert = postgresql.insert if engine.dialect.name == "postgresql" else sqlite.insert
 
-    async def write(self, placed: Sequence[Placed]) -> None:
-        """Add new charges, take them from wallets and end their reservations. ``placed`` is sorted by place.
+    async def write(self, numbered: Sequence[Numbered]) -> None:
+        """Add new charges, take them from wallets and end their reservations. ``numbered`` is in order.
 
         Repeating it changes nothing, so it is safe to retry when nobody knows whether a transaction was committed.
         """
         async with self._engine.begin() as connection:
             written = await self._written(connection)
-            charges = [charge for place, charge in placed if place > written]
+            charges = [charge for position, charge in numbered if position > written]
             new, more = await self._charge(connection, charges)
             await self._add_days(connection, new, more)
             reservations = [name for charge in charges for name in charge.reservation.split(",") if name]
             costs = _sums((charge.payer, charge.amount) for charge in new + more)
             if reservations or costs:
                 await settle(connection, RESERVATIONS.c.id.in_(reservations), costs)
-            await self._set_written(connection, max([written, *(place for place, _ in placed)]))
+            await self._set_written(connection, max([written, *(position for position, _ in numbered)]))
         for operation, amount in _sums((charge.operation, charge.amount) for charge in new + more).items():
             CHARGED.labels(operation).inc(amount)
 
@@ -130,13 +130,13 @@ class Ledger:
             await connection.execute(sa.delete(USAGE_SPOOLS).where(USAGE_SPOOLS.c.holder == self._holder))
 
     async def _written(self, connection: AsyncConnection) -> int:
-        """The place of the last charge of this spool that the database has."""
-        query = sa.select(USAGE_SPOOLS.c.place).where(USAGE_SPOOLS.c.holder == self._holder)
+        """The position of the last charge of this spool that the database has."""
+        query = sa.select(USAGE_SPOOLS.c.position).where(USAGE_SPOOLS.c.holder == self._holder)
         return await connection.scalar(query.with_for_update()) or 0
 
-    async def _set_written(self, connection: AsyncConnection, place: int) -> None:
-        insert = self._insert(USAGE_SPOOLS).values(holder=self._holder, place=place)
-        await connection.execute(insert.on_conflict_do_update(index_elements=["holder"], set_={"place": place}))
+    async def _set_written(self, connection: AsyncConnection, position: int) -> None:
+        insert = self._insert(USAGE_SPOOLS).values(holder=self._holder, position=position)
+        await connection.execute(insert.on_conflict_do_update(index_elements=["holder"], set_={"position": position}))
 
     async def _charge(
         self, connection: AsyncConnection, charges: Sequence[Charge]

@@ -1,6 +1,5 @@
-"""Run a command on the database in the settings, migrated to this version."""
+"""Open the database in the settings, migrated to this version."""
 
-import argparse
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
@@ -10,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
-from frontend.database.engine import DatabaseUrlError, check_exists, open_engine
+from frontend.database.engine import DatabaseUrlError, open_engine
 from frontend.database.migrate import MigrationError, migrate
 from frontend.errors import InvalidRequest
 
@@ -44,11 +43,3 @@ def with_database(settings: Settings, work: Callable[[AsyncEngine], Awaitable[_A
             await engine.dispose()
 
     return asyncio.run(run())
-
-
-def run(arguments: argparse.Namespace, settings: Settings) -> None:
-    """Run a command's ``work`` and print its lines. Raises ``DatabaseUrlError`` if the SQLite file is missing."""
-    if not getattr(arguments, "create_database", False):
-        check_exists(settings.database)
-    for line in with_database(settings, lambda engine: arguments.work(engine, arguments)):
-        print(line)

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from functools import partial
 from typing import TYPE_CHECKING
 
+from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from frontend.observe import METRICS_FOLDER
 from frontend.processes.siblings import Death, Siblings
@@ -26,6 +27,9 @@ def _app(settings: Settings) -> "web.Application":
 
 def serve(settings: Settings, create: Callable[[Settings], "web.Application"] = _app) -> int:
     """Serve until SIGTERM or SIGINT: in this process, or in several children of it. Returns the exit status."""
+    for variable in [name for name in os.environ if name.startswith(PREFIX)]:
+        # The settings are read. Processes that this one starts need no secrets.
+        del os.environ[variable]
     for number in (signal.SIGTERM, signal.SIGINT):
         # Until the event loop has its own. Without one, the first process of a container ignores them.
         signal.signal(number, lambda *_: sys.exit(0))

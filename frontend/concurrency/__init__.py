@@ -1,1 +1,1 @@
-"""Tools for asyncio: work that repeats, calls in parallel, turns and paces."""
+"""Tools for asyncio: work that repeats, calls in parallel, turns."""

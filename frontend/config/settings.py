@@ -25,6 +25,9 @@ from frontend.config.tables import Floors, Limits, Prices, Tiers, faults_of, fau
 _SECRET_BYTES = 32  # at least
 _WEB = ("http://", "https://")
 _SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
+# Addresses that logs and 'quartet check' show.
+_SHOWN = ("chat_upstream", "jwt_jwks", "otlp_endpoint")
+_WITH_USER = re.compile(r"\w+://[^/?#]*@")
 # Browsers send origins in lower case, and the port only if it is not the scheme's default.
 # What a header may carry.
 _HEADER = re.compile(r"[!-~]*")
@@ -94,6 +97,9 @@ class Settings(Fields):
         for name, schemes in _SCHEMES.items():
             if (address := getattr(self, name)) and not address.startswith(schemes):
                 yield name, f"must begin with {' or '.join(schemes)}"
+        for name in _SHOWN:
+            if _WITH_USER.match(getattr(self, name)):
+                yield name, "must have no user and no password: logs show it"
         if self.workers > 1 and not self.redis:
             yield "workers", f"more than one need {PREFIX}REDIS, or each would count for itself"
         if self.admin_port and self.admin_port == self.port:

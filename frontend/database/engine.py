@@ -16,6 +16,20 @@ from sqlalchemy.pool import ConnectionPoolEntry
 from frontend.observe.metrics import DATABASE_ERRORS, DATABASE_SECONDS
 
 _DRIVERS = {"sqlite": "sqlite+aiosqlite", "postgresql": "postgresql+asyncpg", "postgres": "postgresql+asyncpg"}
+# What an address of Postgres may set, by asyncpg's names, SQLAlchemy's and libpq's "sslmode".
+_OPTIONS = {
+    "ssl",
+    "sslmode",
+    "direct_tls",
+    "host",
+    "port",
+    "passfile",
+    "service",
+    "servicefile",
+    "krbsrvname",
+    "gsslib",
+}
+_OPTIONS |= {"target_session_attrs", "prepared_statement_cache_size"}
 # The errors of a database that is away, locked or lost during a statement.
 DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 _LIBRARY = "sqlalchemy"
@@ -61,6 +75,8 @@ def parse_url(url: str) -> URL:
         raise DatabaseUrlError("must begin with sqlite:/// or postgresql://")
     if backend == "sqlite" and parsed.database in (None, "", ":memory:"):
         raise DatabaseUrlError("an SQLite database needs a file")
+    if backend != "sqlite" and (unknown := sorted(parsed.query.keys() - _OPTIONS)):
+        raise DatabaseUrlError(f"has no option {unknown[0]}; there are {', '.join(sorted(_OPTIONS))}")
     return parsed.set(drivername=_DRIVERS[backend])
 
 

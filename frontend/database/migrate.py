@@ -9,6 +9,10 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 _SCRIPTS = Path(__file__).parent / "migrations"
 # The Postgres advisory lock; any number that nothing else uses.
 _LOCK = 7_021_955_313
+_ANOTHER = (
+    "the database was made by another version of Quartet, whose tables this one cannot read: run that version, or name "
+    "a new database in QUARTET_DATABASE"
+)
 
 
 class MigrationError(RuntimeError):
@@ -16,7 +20,7 @@ class MigrationError(RuntimeError):
 
 
 def newest() -> str:
-    """The revision of this version's tables, from the file names of the migrations: ``v0007_tables.py``."""
+    """The revision of this version's tables, from the file names of the migrations: ``v0008_tables.py``."""
     return max(path.name[1:5] for path in (_SCRIPTS / "versions").glob("v*.py"))
 
 
@@ -42,7 +46,7 @@ def _upgrade(connection: Connection) -> None:
     try:
         command.upgrade(config, "head")
     except CommandError:
-        raise MigrationError("the database belongs to another version of Quartet") from None
+        raise MigrationError(_ANOTHER) from None
 
 
 async def migrate(engine: AsyncEngine) -> None:

@@ -96,8 +96,8 @@ USAGE_DAYS = Table(
     Index("usage_days_key_id_day", "key_id", "day"),
 )
 
-# A key's requests by outcome and by the class of the answer's time (``billing/outcomes.py``), over all frontends. The
-# org is empty for a key without one.
+# A key's requests by outcome and by the class of the answer's time (``administration/usage/outcomes.py``), over all
+# frontends. The org is empty for a key without one.
 REQUEST_OUTCOMES = Table(
     "request_outcomes",
     metadata,
@@ -137,7 +137,7 @@ USAGE_SPOOLS = Table(
     "usage_spools",
     metadata,
     Column("holder", String(32), primary_key=True),
-    Column("place", BigInteger, nullable=False),
+    Column("place", BigInteger, key="position", nullable=False),
 )
 
 TOPUPS = Table(

@@ -182,7 +182,7 @@ class Admission:
         while choices:
             model = min(choices, key=lambda model: (choices[model][0], model.served))
             order, call = choices.pop(model)
-            if (name := self._place(model, call, reserved, now)) is None:
+            if (name := self._triton_for(model, call, reserved, now)) is None:
                 # If an aged or a long call has no room, a call of a higher priority or a shorter one may have.
                 if (choice := model.next_instead(order, call, now)) is not None:
                     choices[model] = choice
@@ -210,7 +210,7 @@ class Admission:
                 times += [triton.next_idle(now) for triton in model.tritons.values()]
         return min(time for time in times if time > now)
 
-    def _place(self, model: ModelCalls, call: Call, reserved: set[TritonLoad], now: float) -> str | None:
+    def _triton_for(self, model: ModelCalls, call: Call, reserved: set[TritonLoad], now: float) -> str | None:
         """The name of the best Triton with room, or None.
 
         It prefers this zone, no bulk work, an idle instance, the lowest turn, then the one that waited longest.

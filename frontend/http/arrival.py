@@ -50,8 +50,9 @@ async def _pieces(request: web.Request, most: int, too_large: ApiError) -> Async
         if arrived > most:
             raise too_large
         yield piece
-        # Yield, or a fast sender would keep this loop from ever suspending.
-        await asyncio.sleep(0)
+        if not request.content.at_eof():
+            # Yield, or a fast sender would keep this loop from ever suspending.
+            await asyncio.sleep(0)
 
 
 @asynccontextmanager

@@ -6,7 +6,7 @@ It overrides methods of ``web.RequestHandler`` that have public names, and uses 
 import asyncio
 import socket
 from collections.abc import Callable
-from typing import cast
+from typing import Protocol, cast
 
 from aiohttp import StreamReader, web
 from aiohttp.http import WebSocketReader
@@ -16,7 +16,6 @@ from aiohttp.streams import EMPTY_PAYLOAD
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Internal, InvalidRequest, Unauthorized
 from frontend.http.connection_limit import ConnectionLimit
-from frontend.http.frames import FrameReader
 from frontend.http.rendering import refusal, refusal_bytes
 from frontend.observe.logs import log
 
@@ -35,6 +34,16 @@ _UNREAD_ANSWER_BYTES = 64 * 1024
 _RETRY_SECONDS = 5  # for ``Retry-After``
 
 
+class FrameReader(Protocol):
+    """Stands before aiohttp's reader of a WebSocket, and may ask for a rest. ``go_on`` is called after it."""
+
+    def go_on(self) -> tuple[bool, bytes]: ...
+
+
+# Makes one of aiohttp's reader, and of what to call with the seconds for which no more should be read.
+FrameReaders = Callable[[WebSocketReader, Callable[[float], None]], FrameReader]
+
+
 def has_disconnected(request: web.BaseRequest) -> bool:
     """Whether the caller closed the connection."""
     connection, transport = request.protocol, request.protocol.transport
@@ -48,6 +57,12 @@ def break_off(request: web.BaseRequest, *, failed: bool) -> None:
         request.protocol.ending = True
     if request.transport is not None:
         request.transport.abort()
+
+
+def read_frames_with(request: web.BaseRequest, readers: FrameReaders) -> None:
+    """Let the frames of a WebSocket, which the request is about to become, pass through a reader."""
+    if isinstance(request.protocol, Connection):
+        request.protocol.frame_readers = readers
 
 
 def came_to_admin(request: web.BaseRequest) -> bool:
@@ -78,7 +93,8 @@ class Connection(web.RequestHandler):
         self._head_bytes = 0
         # Whether aiohttp reads no more now, and whether it is about to.
         self._is_full = self._resumes = False
-        # The frames of a WebSocket, and whether they come too fast.
+        # What reads the frames of a WebSocket, and whether they come too fast.
+        self.frame_readers: FrameReaders | None = None
         self._frames: FrameReader | None = None
         self._rests = False
 
@@ -130,8 +146,10 @@ class Connection(web.RequestHandler):
 
     def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
         """aiohttp reads messages of a WebSocket from now on."""
-        self._frames = FrameReader(parser, self._rest)
-        super().set_parser(cast(WebSocketReader, self._frames), data_received_cb)
+        if self.frame_readers is not None:
+            self._frames = self.frame_readers(parser, self._rest)
+            parser = cast(WebSocketReader, self._frames)
+        super().set_parser(parser, data_received_cb)
 
     def pause_reading(self) -> None:
         self._is_full = True

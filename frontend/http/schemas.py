@@ -40,6 +40,8 @@ class OpenApiFragment:
     served: Served
     paths: Schema = field(default_factory=dict)
     schemas: Schema = field(default_factory=dict)
+    # Other content types of the answers of paths that may be in other fragments.
+    more: dict[str, Schema] = field(default_factory=dict)
 
     def post(self, path: str, name: str, summary: str, body: Schema, answer: Schema, **more: Any) -> None:
         """Add a path. ``name`` is its name in clients; ``body`` and ``answer`` are content objects."""

@@ -1,4 +1,4 @@
-"""Names each request, and writes its access line, metrics, outcome and span when it ends."""
+"""Names each request, and writes its access line, metrics and span when it ends."""
 
 import re
 import time
@@ -9,9 +9,7 @@ from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER, OUTCOMES, PATHS, TRACER
-from frontend.billing.outcomes import Outcome
-from frontend.catalogue.endpoints import API_KEY
+from frontend.app_keys import CALLER, PATHS, RINGS, TRACER
 from frontend.http.connection import has_disconnected
 from frontend.middleware.headers import HEADERS
 from frontend.observe.logs import log, request_id
@@ -24,10 +22,8 @@ _HEADER = "X-Request-Id"
 _TRACEPARENT = "traceparent"
 _WELL_FORMED = re.compile(r"[A-Za-z0-9._-]{1,128}")
 # Status in the log and metrics if the caller disconnected, as in nginx, and if the server aborted.
-_CLIENT_DISCONNECTED = 499
+CLIENT_DISCONNECTED = 499
 _BROKEN_OFF = 500
-# Reasons of refusals that are not the caller's mistake.
-_RETRYABLE = ("limit", "balance", "queue")
 
 
 @web.middleware
@@ -65,7 +61,7 @@ def _status(request: web.Request, response: web.StreamResponse | None) -> int:
     """The answer's status, or the recorded outcome if the caller got no answer."""
     if response is not None and (response.prepared or not has_disconnected(request)):
         return response.status
-    return _CLIENT_DISCONNECTED if has_disconnected(request) else _BROKEN_OFF
+    return CLIENT_DISCONNECTED if has_disconnected(request) else _BROKEN_OFF
 
 
 def _note(
@@ -82,9 +78,8 @@ def _note(
         REQUEST_SECONDS.labels(operation, tier, _outcome(status)).observe(seconds)
     BODY_BYTES.labels(operation).observe(bytes_in)
     ANSWER_BYTES.labels(operation).observe(bytes_out)
-    # Callers with tokens have no page that shows outcomes.
-    if caller is not None and operation != "other" and request.app[PATHS].auth_of(request.path) == API_KEY:
-        request.app[OUTCOMES].count(caller, operation, _ending(status, record.refused_for), time_of_answer)
+    for ring in request.app[RINGS]:
+        ring.ended(request, status, time_of_answer)
     fields = {
         "method": method,
         "route": route,
@@ -105,18 +100,9 @@ def _note(
 
 
 def _outcome(status: int) -> str:
-    if status == _CLIENT_DISCONNECTED:
+    if status == CLIENT_DISCONNECTED:
         return "hung_up"
     return "failed" if status >= 500 else "refused" if status >= 400 else "ok"
-
-
-def _ending(status: int, refused_for: str) -> Outcome:
-    """The request's outcome. A refusal with a request to retry is not a client error."""
-    if status == _CLIENT_DISCONNECTED:
-        return "hung_up"
-    if refused_for in _RETRYABLE:
-        return "refused"
-    return "failed" if status >= 500 else "mistaken" if status >= 400 else "answered"
 
 
 def _bytes_of(request: web.Request, response: web.StreamResponse | None) -> int:

@@ -30,9 +30,10 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
     """
     auth = request.app[PATHS].auth_of(request.path)
     if auth is not None and request.match_info.http_exception is None:
-        request[CALLER] = await _identify(request, _KNOWN_BY[auth])
+        token = _token(request)
+        request[CALLER] = await _identify(request, _KNOWN_BY[auth], token)
         if auth == API_KEY:
-            async with ended_with_key(request, request.app[API_KEYS], _token(request)):
+            async with ended_with_key(request, request.app[API_KEYS], token):
                 return await handler(request)
     elif not came_to_admin(request):
         await request.app[UNAUTHENTICATED].turn()
@@ -46,9 +47,9 @@ def _token(request: web.Request) -> str:
     return bearer_token(request.headers.getall(hdrs.AUTHORIZATION, []))
 
 
-async def _identify(request: web.Request, part: web.AppKey[Identifies]) -> Caller:
+async def _identify(request: web.Request, part: web.AppKey[Identifies], token: str) -> Caller:
     try:
-        return await request.app[part].identify(_token(request))
+        return await request.app[part].identify(token)
     except Unauthorized:
         # Only refusals are delayed or replaced. A valid key from the same address is accepted.
         network = network_of(address_of(request))

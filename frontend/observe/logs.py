@@ -82,7 +82,7 @@ class Lines(logging.Formatter):
             "time": self.formatTime(record, "%Y-%m-%dT%H:%M:%S%z"),
             "level": record.levelname,
             "message": (record.getMessage() if own else message_of_library(record))[:_LONGEST_TEXT],
-            "place": None if own else f"{record.name} {record.filename}:{record.lineno}",
+            "source": None if own else f"{record.name} {record.filename}:{record.lineno}",
             "request_id": request_id.get(),
             "trace_id": current().trace_id or None,
             **{name: _shortened(value) for name, value in getattr(record, "fields", {}).items()},
@@ -182,7 +182,7 @@ def _log_warning(
     message: object, category: type[Warning], filename: str, lineno: int, file: object = None, line: object = None
 ) -> None:
     del message, file, line
-    log.warning("a library warns", extra={"fields": {"details": category.__name__, "place": f"{filename}:{lineno}"}})
+    log.warning("a library warns", extra={"fields": {"details": category.__name__, "source": f"{filename}:{lineno}"}})
 
 
 def _log_stray(error: BaseException | None) -> None:

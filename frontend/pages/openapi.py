@@ -133,6 +133,9 @@ def document(settings: Settings) -> dict[str, Any]:
     fragments += [ring.describe(settings) for ring in rings]
     fragments.append(_models(settings.served))
     paths = copy.deepcopy({path: item for fragment in fragments for path, item in fragment.paths.items()})
+    for path, content in (each for fragment in fragments for each in fragment.more.items() if each[0] in paths):
+        for operation in paths[path].values():
+            operation["responses"]["200"]["content"].update(content)
     known = functools.reduce(operator.or_, (ring.paths for ring in rings), CORE)
     for path, item in paths.items():
         for operation in item.values():

@@ -31,12 +31,12 @@ def _given(**values: Any) -> Schema:
     return {name: value for name, value in values.items() if value not in (None, "", [], math.inf)}
 
 
-def check_unicode(text: str, name: str, place: str) -> None:
-    """Raise 400 for a string without a UTF-8 form. ``place`` is the position within the parameter."""
+def check_unicode(text: str, name: str, path: str) -> None:
+    """Raise 400 for a string without a UTF-8 form. ``path`` leads to it, such as ``input[2]``."""
     try:
         text.encode("utf-8")
     except UnicodeEncodeError:
-        raise InvalidRequest(f"{place} holds a lone surrogate", param=name) from None
+        raise InvalidRequest(f"{path} holds a lone surrogate", param=name) from None
 
 
 @dataclass(frozen=True)
@@ -236,12 +236,12 @@ class Texts(Parameter):
             message = f"too many {self.name.removesuffix('s')}s: {len(value)}, at most {self.most}"
             raise InvalidRequest(message, param=self.name)
         for index, item in enumerate(value):
-            place = f"{self.name}[{index}]"
+            path = f"{self.name}[{index}]"
             if not isinstance(item, str):
-                raise InvalidRequest(f"{place} must be a string", param=self.name)
+                raise InvalidRequest(f"{path} must be a string", param=self.name)
             if not item and not self.empty_allowed:
-                raise InvalidRequest(f"{place} is empty", param=self.name)
-            check_unicode(item, self.name, place)
+                raise InvalidRequest(f"{path} is empty", param=self.name)
+            check_unicode(item, self.name, path)
         return value
 
     def items(self, served: Served) -> Schema:

@@ -27,11 +27,11 @@ class Documents(Texts):
             value = [self._text(item, f"{self.name}[{index}]") for index, item in enumerate(value)]
         return super().check(value, served)
 
-    def _text(self, item: Any, place: str) -> Any:
+    def _text(self, item: Any, path: str) -> Any:
         if not isinstance(item, dict):
             return item
         if not isinstance(item.get("text"), str):
-            message = f"{place} must be a string, or an object with a string as its text"
+            message = f"{path} must be a string, or an object with a string as its text"
             raise InvalidRequest(message, param=self.name)
         return item["text"]
 

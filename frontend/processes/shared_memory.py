@@ -1,6 +1,6 @@
 """Memory that this process shares with task processes, so that uploads and samples are not copied through a pipe.
 
-It is an anonymous file (memfd), which the other process opens by its path under /proc.
+It is an anonymous file (memfd), whose descriptor the other process gets with its task.
 """
 
 import mmap
@@ -30,7 +30,7 @@ class SharedBytes:
     @property
     def attached(self) -> "Attached":
         """The handle for a task process."""
-        return Attached(f"/proc/{os.getpid()}/fd/{self._file}", self.size)
+        return Attached(self._file, self.size)
 
     def write(self, data: bytes) -> None:
         """Append data."""
@@ -73,16 +73,20 @@ class SharedBytes:
 
 @dataclass(frozen=True)
 class Attached:
-    """The same memory in a task process."""
+    """The same memory in a task process, by its descriptor there."""
 
-    path: str
+    descriptor: int
     size: int
 
     def file(self) -> BinaryIO:
-        """The bytes as a file, which the caller closes."""
-        return open(self.path, "rb")
+        """The bytes as a file of its own, which the caller closes."""
+        return open(self._path, "rb")
+
+    @property
+    def _path(self) -> str:
+        return f"/proc/self/fd/{self.descriptor}"
 
     def samples(self) -> NDArray[np.int16]:
         """The bytes as a writable array, int16 [size / 2]. The mapping lives as long as the array."""
-        with open(self.path, "r+b") as file:
+        with open(self._path, "r+b") as file:
             return np.frombuffer(mmap.mmap(file.fileno(), self.size), np.int16)

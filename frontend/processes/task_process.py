@@ -6,16 +6,17 @@ It shares no lock and no pipe with another process, so that its death at any mom
 import multiprocessing
 import os
 import pickle
-import resource
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
 from frontend.observe.hiding import trace_of
+from frontend.processes import sandbox
+from frontend.processes.shared_memory import Attached
 
-_MEMORY_BYTES = 4 * 1024**3
-_OPEN_FILES = 64
 _READY = _BEGUN = b""
 # Fields of /proc/PID/stat after the name.
 _USER_TICKS, _SYSTEM_TICKS = 11, 12
@@ -68,13 +69,16 @@ class TaskProcess:
         """Call a function and return its result or its exception. It blocks, so call it in a thread."""
         self.tasks, self.begun, self._used_before = self.tasks + 1, False, self._cpu_seconds()
         try:
+            descriptors = [argument.descriptor for argument in task[1] if isinstance(argument, Attached)]
+            self._pipe.send_bytes(bytes([len(descriptors)]))
+            for descriptor in descriptors:
+                reduction.send_handle(self._pipe, descriptor, None)
             self._pipe.send(task)
             self._pipe.recv_bytes()
             self.begun = True
-            answer = self._pipe.recv_bytes()
-        except (OSError, EOFError) as error:
+            value, raised = sandbox.read_answer(self._pipe.recv_bytes())
+        except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise ProcessDiedError("the process ended in the middle of its task") from error
-        value, raised = pickle.loads(answer)
         return value, raised
 
     def end(self, reason: str | None) -> None:
@@ -88,34 +92,33 @@ class TaskProcess:
         self._process.join()
 
 
-def _restrict() -> None:
-    """Limit a new process: no core files, no file writes, bounded memory."""
-    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))
-    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY_BYTES, _MEMORY_BYTES))
-    resource.setrlimit(resource.RLIMIT_NOFILE, (_OPEN_FILES, _OPEN_FILES))
-
-
 def _serve(pipe: Connection, prepare: Callable[[], object] | None) -> None:
     # A terminal's Ctrl-C is for the parent.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if prepare is not None:
         prepare()
-    _restrict()
+    sandbox.restrict()
     pipe.send_bytes(_READY)
     while True:
         try:
+            count = pipe.recv_bytes()[0]
+            descriptors = [reduction.recv_handle(pipe) for _ in range(count)]
             task = pipe.recv_bytes()
         except EOFError:
             # The parent ended.
             return
         pipe.send_bytes(_BEGUN)
-        pipe.send_bytes(_answer(task))
+        pipe.send_bytes(_answer(task, descriptors))
+        for descriptor in descriptors:
+            os.close(descriptor)
 
 
-def _answer(task: bytes) -> bytes:
+def _answer(task: bytes, descriptors: Iterable[int]) -> bytes:
+    """Do a task. The ``descriptors`` are those of its shared memory, in order."""
     try:
         function, args, kwargs = pickle.loads(task)
+        own = iter(descriptors)
+        args = [replace(each, descriptor=next(own)) if isinstance(each, Attached) else each for each in args]
         return pickle.dumps((function(*args, **kwargs), None))
     except Exception as error:
         error.add_note(trace_of(error))

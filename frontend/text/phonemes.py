@@ -3,20 +3,21 @@
 It runs in a worker process, since espeak-ng keeps its state in globals and leaks a little.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 
 from piper.phonemize_espeak import EspeakPhonemizer
 
 from frontend.text.alphabets import Alphabet
-from frontend.text.sentences import split
 
 MOST_IDS = 400
 # Most symbols per call. Piper's take two ids each; the start, its pad and the end take three.
 MOST_SYMBOLS = MOST_IDS // 2 - 2
 _CLAUSE_ENDS = frozenset(",;:")
 _SENTENCE_ENDS = frozenset(".!?")
+# A reader's: the sentences of a text, by language.
+Splits = Callable[[str, str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -36,12 +37,12 @@ def load_phonemizer() -> EspeakPhonemizer:
     return EspeakPhonemizer()
 
 
-def phonemize(text: str, alphabet: Alphabet) -> list[Utterance]:
+def phonemize(text: str, alphabet: Alphabet, split: Splits) -> list[Utterance]:
     """Utterances of at most ``MOST_IDS`` phoneme ids, in order. Text that cannot be spoken gives none."""
     return _utterances(split(text, alphabet.language), alphabet, None)
 
 
-def phonemize_first(text: str, alphabet: Alphabet) -> tuple[list[Utterance], list[str]]:
+def phonemize_first(text: str, alphabet: Alphabet, split: Splits) -> tuple[list[Utterance], list[str]]:
     """The utterances of the first sentence, of which the first is short, and the other sentences."""
     sentences = split(text, alphabet.language)
     for position, sentence in enumerate(sentences, 1):

@@ -1,96 +1,46 @@
-"""Splits a text into sentences for speech, as a person reads them out."""
+"""How a text is read: as it stands, in plain characters, unless a ring has a reader of its own."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 
-from frontend.text.reading import (
-    abbreviations,
-    acronyms,
-    addresses,
-    clock,
-    dates,
-    ends,
-    money,
-    ordinals,
-    phones,
-    signs,
-    units,
-)
-from frontend.text.reading.abbreviations import is_abbreviation
-from frontend.text.reading.characters import readable
-from frontend.text.reading.ends import sentences
-from frontend.text.reading.markdown import plain
+from frontend.text.characters import readable
 
-# In the order in which they see a text: dots of addresses, amounts and dates end no sentence.
-_READERS = (
-    addresses.written_out,
-    ends.spaced,
-    money.written_out,
-    clock.written_out,
-    dates.written_out,
-    phones.written_out,
-    abbreviations.written_out,
-    ordinals.written_out,
-    units.written_out,
-    signs.written_out,
-    acronyms.written_out,
-)
-# Characters. A line at least this long is a wrapped line, and continues; a shorter one is a list item.
-_BROKEN_LINE = 50
+_END = re.compile(r"(?<=[.!?…])[\"'”»)\]]*\s+|(?<=[。！？])|\n\s*\n")
 _SPOKEN = re.compile(r"[^\s.,:;!?…\"'«»“”„()\[\]\-–—*|]")
 _LONGEST_WORD = 50
 _LONG_WORD = re.compile(rf"\S{{{_LONGEST_WORD}}}(?=\S)")
 # espeak-ng writes out of bounds after some hundred dotted letters.
 _DOTTED = re.compile(r"(?<![^\W_])([^\W\d_])\.")
 _MOST_DOTTED = 20
-# After an apostrophe, espeak-ng reads this French word in English.
-_TODAY = re.compile(r"(?<=')aujourd'hui", re.IGNORECASE)
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])(?!(?:und|oder|and|or|et|ou|e|o)\b)")
-_ITEM = re.compile(r"[•·▪◦‣*–—-]\s|\(?\d{1,3}[.)]\s")
-_BULLET = re.compile(r"^[•·▪◦‣]\s*")
-_NUMBERED = re.compile(r"^\(?(\d{1,3})[.)](?=\s)")
 
 
 def split(text: str, language: str) -> list[str]:
-    """The sentences in order, with abbreviations written out. Sentences without letters or digits are dropped."""
-    found = (
-        each for line in _lines(readable(plain(text)), language) for each in sentences(read(line, language), language)
-    )
-    return [_harmless(sentence) for sentence in found if _SPOKEN.search(sentence)]
+    """The sentences in order. Those without letters or digits are dropped."""
+    return harmless(_END.split(readable(text)))
 
 
-def read(line: str, language: str) -> str:
-    """A line as it is said."""
-    line = _NUMBERED.sub(r"\1,", _BULLET.sub("", line)) if not ordinals.begins_with_date(line, language) else line
-    for written_out in _READERS:
-        line = written_out(line, language)
-    return line
+def harmless(sentences: Iterable[str]) -> list[str]:
+    """The sentences that have letters or digits, with single spaces, and without words on which espeak-ng fails."""
+    return [_harmless(sentence) for sentence in sentences if _SPOKEN.search(sentence)]
 
 
 def _harmless(sentence: str) -> str:
-    """The sentence with single spaces, and without words on which espeak-ng fails."""
     if len(_DOTTED.findall(sentence)) > _MOST_DOTTED:
         sentence = _DOTTED.sub(r"\1 ", sentence)
-    sentence = _TODAY.sub("aujourdhui", sentence)
     return _LONG_WORD.sub(r"\g<0> ", " ".join(sentence.split()))
 
 
-def _lines(text: str, language: str) -> Iterator[str]:
-    """The lines of a text; wrapped lines are joined."""
-    pending: list[str] = []
-    for line in map(str.strip, _HYPHENATED.sub("", text).splitlines()):
-        if pending and not _continues(pending[-1], line, language):
-            yield " ".join(pending)
-            pending = []
-        pending.append(line)
-    yield " ".join(pending)
+def is_no_abbreviation(word: str, language: str) -> bool:
+    return False
 
 
-def _continues(line: str, following: str, language: str) -> bool:
-    """Whether a wrapped line continues in the following one."""
-    if line.endswith("-") and following:
-        # "Vor-" and "und Nachteile".
-        return True
-    if len(line) < _BROKEN_LINE or not following or _ITEM.match(following):
-        return False
-    return following[0].islower() or line[-1] not in ".!?…:;" or is_abbreviation(line.split()[-1], language)
+@dataclass(frozen=True)
+class Reader:
+    """Splits a text into sentences as they are spoken, and tells whether a word with a dot ends none.
+
+    Both get an ISO 639-1 code. They are functions of a module, since processes find them by name.
+    """
+
+    split: Callable[[str, str], list[str]] = split
+    is_abbreviation: Callable[[str, str], bool] = is_no_abbreviation

@@ -72,7 +72,7 @@ def precisions(wanted: str, source: Path, memory: Path, progress: Progress = SIL
     if wanted != "auto" or len(possible) == 1:
         return possible, ""
     progress.step("measuring precisions", 0, 1)
-    seconds = remembered(memory, AutoConfig.from_pretrained(source), possible)
+    seconds = remembered(memory, AutoConfig.from_pretrained(source, trust_remote_code=False), possible)
     return by_speed(seconds), ", ".join(f"{each} {1000 * took:.0f} ms" for each, took in seconds.items())
 
 
@@ -199,6 +199,12 @@ class TextModel:
         return {"input_ids": tokens, "token_type_ids": (is_separator.cumsum(1) > is_separator).long()}
 
 
+def _original(source: Path, *, has_head: bool) -> Any:
+    """Load weights, never code: by default, transformers asks at the terminal whether to run what lies beside them."""
+    kind = AutoModelForSequenceClassification if has_head else AutoModel
+    return kind.from_pretrained(source, trust_remote_code=False, weights_only=True).float().eval()
+
+
 def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> TextModel:
     """Load the checkpoint in ``source`` and the texts that its calibration and its checks need.
 
@@ -207,16 +213,22 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
     check_promise(promise, source)
     embeds = promise.operation == EMBEDDINGS
     has_head = not embeds and "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
-    tokenizer, positions = AutoTokenizer.from_pretrained(source), usable_positions(source)
+    tokenizer, positions = AutoTokenizer.from_pretrained(source, trust_remote_code=False), usable_positions(source)
 
     def tokenised(lines: list[str], *, pairs: bool) -> Ids:
         texts = _pairs(lines) if pairs else [(line,) for line in lines]
         return [np.array(tokenizer(*text, truncation=True, max_length=positions).input_ids, np.int32) for text in texts]
 
     return TextModel(
+<<<<<<< HEAD
         promise,
         (AutoModelForSequenceClassification if has_head else AutoModel).from_pretrained(source).float().eval(),
         "cls" if has_head else pooling or pooling_of(source),
+=======
+        name,
+        _original(source, has_head=has_head),
+        "cls" if has_head else pooling_of(source),
+>>>>>>> origin/main
         None if embeds or has_head else _pair_score(source, tokenizer),
         # An encoder without a head gets the texts of a pair one by one.
         tokenised(text_int8.texts(), pairs=has_head),

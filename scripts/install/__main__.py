@@ -55,6 +55,7 @@ PARTS = {
     ),
     "tests": Part("what tests need", ("tests/requirements.txt",)),
     "lab": Part("what the lab needs", ("lab/requirements.txt",)),
+    "audit": Part("what audits", ("scripts/install/requirements-audit.txt",), _VENV / "audit"),
     "clients": Part("clients to test with", ("tests/clients/requirements.txt",), _VENV / "clients"),
     **{
         f"{_PEERS}{kind}": Part(

@@ -28,7 +28,11 @@ _TOGETHER = {
     "scripts/local_triton/requirements.txt": "embedded-triton",
     "tests/requirements.txt": "tests",
 }
-_ALONE = {"docker/requirements.txt": "images", "tests/clients/requirements.txt": "clients"}
+_ALONE = {
+    "docker/requirements.txt": "images",
+    "scripts/install/requirements-audit.txt": "audit",
+    "tests/clients/requirements.txt": "clients",
+}
 LOCKS = _TOGETHER | _ALONE
 # uv repeats in each line for which machines all lines are ('environments' in pyproject.toml).
 _MACHINE = " and ".join(

@@ -18,8 +18,9 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.fair_share import Call
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
-from frontend.peers import frontends as shared
-from frontend.peers.frontends import SharedFrontends, Snapshot
+from frontend.peers.frontends import Snapshot
+from frontend.sharing import frontends as shared
+from frontend.sharing.frontends import SharedFrontends
 from frontend.tritons.backend import Backend
 from frontend.tritons.inference import Capacity, InferenceServer
 from tests.clocks import VirtualLoop

@@ -15,6 +15,8 @@ from tests.raw import answer, ask, connection, head
 pytestmark = pytest.mark.settings(admin_port=1, admin_key=ADMIN_KEY, connections=2)
 
 PRIVATE = ("/health/ready", "/metrics", "/admin/v1/orgs", "/keys", "/keys/keys.js")
+# Other spellings of private paths.
+SPELLED = ("/%61dmin/v1/orgs", "//admin/v1/orgs", "/x/../admin/v1/orgs", "/admin%2Fv1%2Forgs", "http://h/metrics")
 PUBLIC = ("/v1/models", "/", "/dashboard")
 
 
@@ -32,6 +34,10 @@ async def _status(port: int | None, path: str) -> int:
 @pytest.mark.parametrize("path", PRIVATE)
 async def test_a_private_path_is_answered_on_the_admin_port_alone(client: Client, admin_port: int, path: str) -> None:
     assert (await _status(client.server.port, path), await _status(admin_port, path)) == (404, 200)
+
+
+async def test_no_spelling_of_a_private_path_is_answered_on_the_api_port(client: Client) -> None:
+    assert {path: await _status(client.server.port, path) for path in SPELLED} == dict.fromkeys(SPELLED, 404)
 
 
 @pytest.mark.parametrize("path", PUBLIC)

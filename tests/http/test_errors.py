@@ -10,6 +10,7 @@ from frontend.app_keys import PATHS, RINGS
 from tests.conftest import Client, bearer
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, status_of
+from tests.raw import ask, head
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
@@ -41,6 +42,11 @@ async def test_a_wrong_key_is_401(client: Client, path: str) -> None:
     assert response.status == 401
     error = await _error(response)
     assert (error["type"], error["message"]) == ("invalid_api_key", "the API key is missing, invalid or revoked")
+
+
+async def test_no_spelling_of_a_path_avoids_its_key(client: Client) -> None:
+    spelled = {"/%761/models": 401, "http://h/v1/models": 401, "//v1/models": 404, "/v1%2Fmodels": 404}
+    assert {path: (await ask(client.server.port, head("GET", path, key="wrong"))).status for path in spelled} == spelled
 
 
 async def test_health_needs_no_key(client: Client) -> None:

@@ -51,7 +51,7 @@ SHARED = {
     "frontend.text.tokens",
 }
 # What stands around the core, each in a folder of its own: the core works without it.
-RINGS = ("extensions", "administration", "pages")
+RINGS = ("reading", "sharing", "extensions", "administration", "pages")
 # The files of an operation, which are those of its folder in this order.
 OF_AN_OPERATION = {
     "pipeline": "pipelines",

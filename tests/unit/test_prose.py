@@ -33,3 +33,9 @@ def test_a_program_that_no_file_is_named_like_is_named() -> None:
         "`scripts/prose.py` and `config/fields.py` are there, `config/no_fields.py` is not; `elds.py` is no whole name."
     )
     assert list(prose.missing_files(text)) == ["there is no config/no_fields.py", "there is no elds.py"]
+
+
+def test_a_test_that_is_named_and_not_there_is_named() -> None:
+    there = "`unit/prose::a_test_that_is_named_and_not_there_is_named` and `client/commands::an_error_is_one_sentence`"
+    (found,) = prose.missing_tests(f"{there}, `unit/prose::none`.")
+    assert found == "there is no test unit/prose::none"

@@ -9,12 +9,12 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.audit import ADMIN_KEY, COMMAND_LINE, AuditFilter
+from frontend.administration.commands.database import run
 from frontend.administration.commands.usage import day, name
 from frontend.administration.paging import Page
 from frontend.administration.registry import Registry
 from frontend.administration.usage.report import beginning
 from frontend.commands.arguments import positive
-from frontend.commands.database import run
 from frontend.commands.tables import columns
 
 _USUAL_LIMIT = 50  # changes

@@ -8,11 +8,11 @@ from typing import Any
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
+from frontend.administration.commands.database import run
 from frontend.administration.listing import KeyEntry
 from frontend.administration.registry import LONGEST_SECONDS, ROTATION_OVERLAP_SECONDS, Registry
 from frontend.catalogue.endpoints import LIMITS
 from frontend.commands.arguments import argument, positive
-from frontend.commands.database import run
 from frontend.commands.tables import columns
 from frontend.config.tables import TIERS, USUAL_TIER, check_limit
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from frontend.administration.commands.database import run
 from frontend.administration.names import LONGEST_NAME, check_name
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import GROUPS, UsageFilter, UsageQueries
@@ -21,7 +22,6 @@ from frontend.administration.usage.report import (
 )
 from frontend.catalogue.prices import to_chf, to_micro
 from frontend.commands.arguments import argument
-from frontend.commands.database import run
 from frontend.commands.tables import columns
 
 day, _groups, _amount = argument(parse_day), argument(parse_groups), argument(to_micro)

@@ -8,10 +8,10 @@ from aiohttp import web
 from frontend.access.caller import Caller
 from frontend.administration.keys import USAGE
 from frontend.administration.usage import over_http
+from frontend.administration.usage.outcomes import NAMES, percentile
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.administration.usage.report import spent_a_day
 from frontend.app_keys import CALLER, LIMITER, PATHS, SETTINGS
-from frontend.billing.outcomes import OUTCOMES, percentile
 from frontend.catalogue.endpoints import API_KEY, ENDPOINTS
 from frontend.catalogue.prices import to_chf
 from frontend.errors import InvalidRequest
@@ -62,7 +62,7 @@ async def outcomes(request: web.Request) -> web.Response:
     rows = [
         {
             "operation": summary.operation,
-            **{outcome: summary.counts[outcome] for outcome in OUTCOMES},
+            **{outcome: summary.counts[outcome] for outcome in NAMES},
             **{f"p{share}_seconds": percentile(summary.times, share / 100) for share in _PERCENTILES},
         }
         for summary in summaries

@@ -19,7 +19,7 @@ from frontend.administration import audit
 from frontend.administration.audit import Actor
 from frontend.administration.names import MissingError, RegistryError
 from frontend.administration.paging import Page, fetch_page
-from frontend.billing.outcomes import UNTIMED
+from frontend.administration.usage.outcomes import UNTIMED
 from frontend.billing.wallets import lock, set_free
 from frontend.catalogue.models import PRICES
 from frontend.catalogue.prices import to_chf

@@ -6,6 +6,7 @@ from aiohttp import WSCloseCode, hdrs, web
 
 from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
 from frontend.errors import BadGateway, InvalidRequest
+from frontend.extensions.realtime.frames import FrameReader
 from frontend.extensions.realtime.pipeline import PATH, LivePipeline
 from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
@@ -13,7 +14,7 @@ from frontend.extensions.realtime.session import Session
 from frontend.extensions.realtime.subprotocols import REALTIME, key_of, offered
 from frontend.extensions.realtime.transcriber import Transcriber
 from frontend.extensions.realtime.wire import SessionEnd, Socket, Wire
-from frontend.http.connection import ON_REVOKED
+from frontend.http.connection import ON_REVOKED, read_frames_with
 from frontend.http.state import SERVER_STATE
 from frontend.observe.logs import log
 
@@ -37,6 +38,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
     async with live.admitted(request[CALLER]) as counted:
+        read_frames_with(request, FrameReader)
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))

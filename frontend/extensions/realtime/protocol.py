@@ -125,8 +125,8 @@ def _audio(value: Any) -> bytes:
         raise InvalidRequest(_NO_BASE64, param="audio", code=_BASE64_CODE)
     audio, rest = bytearray(), ""
     try:
-        for place in range(0, len(value), _PIECE):
-            piece = rest + value[place : place + _PIECE].replace("\n", "").replace("\r", "")
+        for start in range(0, len(value), _PIECE):
+            piece = rest + value[start : start + _PIECE].replace("\n", "").replace("\r", "")
             whole = len(piece) // 4 * 4
             audio += base64.b64decode(piece[:whole], validate=True)
             rest = piece[whole:]
@@ -137,18 +137,18 @@ def _audio(value: Any) -> bytes:
     return bytes(audio)
 
 
-def _object(values: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:
+def _object(values: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]:
     value = values.get(name)
     if not isinstance(value, dict):
-        raise InvalidRequest(f"{place} must be an object", param=place)
+        raise InvalidRequest(f"{path} must be an object", param=path)
     return value
 
 
-def _refuse_unknown(values: Mapping[str, Any], place: str, *known: Collection[str]) -> None:
+def _refuse_unknown(values: Mapping[str, Any], path: str, *known: Collection[str]) -> None:
     for name in values:
         check_name(name)
         if not any(name in names for names in known):
-            raise InvalidRequest(f"unknown parameter: {place}.{name}", param=f"{place}.{name}")
+            raise InvalidRequest(f"unknown parameter: {path}.{name}", param=f"{path}.{name}")
 
 
 def _updated(session: Mapping[str, Any], config: SessionConfig, served: Served) -> SessionConfig:
@@ -161,37 +161,37 @@ def _updated(session: Mapping[str, Any], config: SessionConfig, served: Served) 
     _refuse_unknown(audio, "session.audio", ("input",))
     if audio.get("input") is None:
         return config
-    place = "session.audio.input"
-    given = _object(audio, "input", place)
-    _refuse_unknown(given, place, ("format", "transcription", "turn_detection"), _INPUT)
+    path = "session.audio.input"
+    given = _object(audio, "input", path)
+    _refuse_unknown(given, path, ("format", "transcription", "turn_detection"), _INPUT)
     if given.get("format") is not None:
-        audio_format, rate = _format(_object(given, "format", f"{place}.format"), f"{place}.format")
+        audio_format, rate = _format(_object(given, "format", f"{path}.format"), f"{path}.format")
         config = replace(config, audio_format=audio_format, rate=rate)
     if given.get("transcription") is not None:
-        value = _object(given, "transcription", f"{place}.transcription")
-        config = _transcription(value, f"{place}.transcription", config, served)
+        value = _object(given, "transcription", f"{path}.transcription")
+        config = _transcription(value, f"{path}.transcription", config, served)
     if "turn_detection" not in given:
         return config
     if given["turn_detection"] is None:
         return replace(config, detection=None)
-    place = f"{place}.turn_detection"
-    return replace(config, detection=_detection(_object(given, "turn_detection", place), place, config.detection))
+    path = f"{path}.turn_detection"
+    return replace(config, detection=_detection(_object(given, "turn_detection", path), path, config.detection))
 
 
-def _format(value: Mapping[str, Any], place: str) -> tuple[str, int]:
+def _format(value: Mapping[str, Any], path: str) -> tuple[str, int]:
     """The name of a format, and its samples per second."""
     name, rate = value.get("type"), value.get("rate")
     if not isinstance(name, str) or name not in FORMATS:
-        raise InvalidRequest(f"{place}.type must be one of {', '.join(FORMATS)}", param=f"{place}.type")
+        raise InvalidRequest(f"{path}.type must be one of {', '.join(FORMATS)}", param=f"{path}.type")
     usual = FORMATS[name][1]
     rates = _PCM_RATES if name == _PCM else (usual,)
     if rate is not None and (isinstance(rate, bool) or rate not in rates):
-        raise InvalidRequest(f"{place}.rate must be {' or '.join(map(str, rates))}", param=f"{place}.rate")
+        raise InvalidRequest(f"{path}.rate must be {' or '.join(map(str, rates))}", param=f"{path}.rate")
     return name, usual if rate is None else int(rate)
 
 
-def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig, served: Served) -> SessionConfig:
-    _refuse_unknown(values, place, ("model", "language", "prompt"), _TRANSCRIPTION)
+def _transcription(values: Mapping[str, Any], path: str, config: SessionConfig, served: Served) -> SessionConfig:
+    _refuse_unknown(values, path, ("model", "language", "prompt"), _TRANSCRIPTION)
     if values.get("model") is not None:
         config = replace(config, model=MODEL.read(values, served))
     if "language" in values:
@@ -199,21 +199,21 @@ def _transcription(values: Mapping[str, Any], place: str, config: SessionConfig,
     if "prompt" in values:
         prompt = Text("prompt").read(values, served) or ""
         if len(prompt) > LONGEST_PROMPT:
-            raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param=f"{place}.prompt")
+            raise InvalidRequest(f"prompt is longer than {LONGEST_PROMPT} characters", param=f"{path}.prompt")
         config = replace(config, prompt=prompt)
     return config
 
 
-def _detection(values: Mapping[str, Any], place: str, before: Detection | None) -> Detection:
-    _refuse_unknown(values, place, ("type", *_BOUNDS), _DETECTION)
+def _detection(values: Mapping[str, Any], path: str, before: Detection | None) -> Detection:
+    _refuse_unknown(values, path, ("type", *_BOUNDS), _DETECTION)
     if values.get("type", _DETECTIONS[0]) not in _DETECTIONS:
-        raise InvalidRequest(f"{place}.type must be {' or '.join(_DETECTIONS)}", param=f"{place}.type")
-    numbers = {name: _number(values[name], name, place) for name in _BOUNDS if values.get(name) is not None}
+        raise InvalidRequest(f"{path}.type must be {' or '.join(_DETECTIONS)}", param=f"{path}.type")
+    numbers = {name: _number(values[name], name, path) for name in _BOUNDS if values.get(name) is not None}
     return replace(before or Detection(), **numbers)
 
 
-def _number(value: Any, name: str, place: str) -> float:
+def _number(value: Any, name: str, path: str) -> float:
     least, most = _BOUNDS[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value <= most:
-        raise InvalidRequest(f"{place}.{name} must be a number from {least} to {most}", param=f"{place}.{name}")
+        raise InvalidRequest(f"{path}.{name} must be a number from {least} to {most}", param=f"{path}.{name}")
     return value

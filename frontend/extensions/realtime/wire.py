@@ -7,11 +7,11 @@ from contextlib import suppress
 import orjson
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
 
-from frontend.concurrency.pace import Pace
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest
 from frontend.extensions.realtime import events
+from frontend.extensions.realtime.pace import Pace
 
 # Bytes of a message: four seconds of PCM in base64, for which each session has memory; and the most, as at OpenAI, of
 # which 15 MiB may be audio. What arrives of a larger message is counted when it is complete.

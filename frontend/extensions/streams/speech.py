@@ -91,7 +91,7 @@ class _Stream:
         """The utterances in order. While the first one is spoken, the others get their phonemes."""
         text, alphabet = self._text, self._text.voice.alphabet
         parts, sentences = await self._pipeline.phonemize(
-            text, self._timer, phonemize_first, text.request.text, alphabet
+            text, self._timer, phonemize_first, text.request.text, alphabet, self._pipeline.reader.split
         )
         if not parts:
             raise text.refusal("holds nothing that can be spoken")

@@ -54,7 +54,7 @@ async def _stream(
             if windows:
                 bill = await running.enter_async_context(reserve(request.model, decoded.milliseconds))
             calls = run_in_order(pipeline.calls(decoded, context), lambda: pipeline.at_once(decoded.model), ended)
-            parts = _parts(Assembly(request), windows, await running.enter_async_context(calls))
+            parts = _parts(Assembly(request, pipeline.reader), windows, await running.enter_async_context(calls))
             first = await anext(parts, "")
             if bill is not None and not first:
                 pipeline.waive(bill, decoded, timer)

@@ -8,6 +8,7 @@ from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.assembly import sentences
 from frontend.operations.transcription.protocol import Transcription
 from frontend.parameters.transcription import SRT, VTT
+from frontend.text.sentences import Reader
 
 # A line's longest width: one column for most characters, two for Chinese and Japanese ones.
 _COLUMNS = 42
@@ -46,32 +47,33 @@ class _Piece:
 _Pieces = Sequence[_Piece]
 
 
-def srt(transcription: Transcription) -> str:
+def srt(transcription: Transcription, reader: Reader) -> str:
     """The words as SRT; empty without words."""
     return "".join(
         f"{number}\n{_time(start, ',')} --> {_time(end, ',')}\n{text.replace('-->', '->')}\n\n"
-        for number, (start, end, text) in enumerate(cues(transcription), 1)
+        for number, (start, end, text) in enumerate(cues(transcription, reader), 1)
     )
 
 
-def vtt(transcription: Transcription) -> str:
+def vtt(transcription: Transcription, reader: Reader) -> str:
     """The words as WebVTT; only its first line without words."""
     blocks = (
-        f"\n{_time(start, '.')} --> {_time(end, '.')}\n{_escaped(text)}\n" for start, end, text in cues(transcription)
+        f"\n{_time(start, '.')} --> {_time(end, '.')}\n{_escaped(text)}\n"
+        for start, end, text in cues(transcription, reader)
     )
     return "".join(["WEBVTT\n", *blocks])
 
 
 # The content type of each format, and what writes it.
-FORMATS: Mapping[str, tuple[str, Callable[[Transcription], str]]] = {
+FORMATS: Mapping[str, tuple[str, Callable[[Transcription, Reader], str]]] = {
     SRT: ("application/x-subrip; charset=utf-8", srt),
     VTT: ("text/vtt; charset=utf-8", vtt),
 }
 
 
-def cues(transcription: Transcription) -> Iterator[tuple[float, float, str]]:
+def cues(transcription: Transcription, reader: Reader) -> Iterator[tuple[float, float, str]]:
     """Start and end in seconds, and the text in one or two lines. Cues are in order and never overlap."""
-    spoken = sentences(transcription.words or (), transcription.language)
+    spoken = sentences(transcription.words or (), transcription.language, reader)
     groups = _joined([part for sentence in spoken for part in _split(_pieces(sentence))])
     clock = 0.0
     for index, group in enumerate(groups):

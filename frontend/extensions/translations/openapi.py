@@ -8,6 +8,6 @@ from frontend.operations.transcription.openapi import answer_in
 
 def describe(served: Served) -> OpenApiFragment:
     own = OpenApiFragment(served)
-    answer = answer_in(own, streams=False)
+    answer = answer_in(own)
     own.post("/v1/audio/translations", "createTranslation", "Speech to English text", own.takes(PARAMETERS), answer)
     return own

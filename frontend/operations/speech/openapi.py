@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from frontend.catalogue.extensions import SPEECH_STREAMING
 from frontend.catalogue.models import Served
 from frontend.http.schemas import OpenApiFragment
 from frontend.operations.speech.protocol import Voices
@@ -12,17 +11,10 @@ _EXAMPLE = "Good morning."
 BINARY = {"schema": {"type": "string", "format": "binary"}}
 # Never sent: openapi-python-client leaves out an answer that is only audio.
 BYTES = "application/octet-stream"
-_EVENTS = {
-    "text/event-stream": {
-        "schema": {"type": "string"},
-        "example": 'data: {"type":"speech.audio.delta","audio":"UklGRv"}\n\n',
-    }
-}
 
 
 def _audio(served: Served) -> dict[str, Any]:
-    streamed = _EVENTS if SPEECH_STREAMING in served.extensions else {}
-    return {"content": {**dict.fromkeys([*served.audio_formats.values(), BYTES], BINARY), **streamed}}
+    return {"content": dict.fromkeys([*served.audio_formats.values(), BYTES], BINARY)}
 
 
 def describe(served: Served) -> OpenApiFragment:

@@ -23,6 +23,7 @@ from frontend.operations.speech.speaking import LengthLimit, Speaking
 from frontend.operations.speech.voices import ExportedVoice, load
 from frontend.processes.offload import TaskKilledError
 from frontend.text.phonemes import MOST_IDS, Utterance, phonemize
+from frontend.text.sentences import Reader
 from frontend.tritons.triton import bad_answer
 
 # Work per call, in phoneme ids. A call is one execution.
@@ -45,8 +46,9 @@ class SpeechPipeline:
         phonemizers: WorkerQueue,
         encoders: WorkerQueue,
         unbilled: UnbilledWorkThrottle,
+        reader: Reader,
     ) -> None:
-        self.settings, self._dispatcher, self.unbilled = settings, dispatcher, unbilled
+        self.settings, self._dispatcher, self.unbilled, self.reader = settings, dispatcher, unbilled, reader
         self._phonemizers, self.encoders = phonemizers, encoders
         repository = settings.model_repository
         if lacking := settings.served.audio_formats.keys() - ENCODERS:
@@ -74,7 +76,9 @@ class SpeechPipeline:
             memory.add(expected)
             text = self.begin(request, context, expected, memory.add)
             with self.unbilled.work(context.key) as timer:
-                parts = await self.phonemize(text, timer, phonemize, request.text, text.voice.alphabet)
+                parts = await self.phonemize(
+                    text, timer, phonemize, request.text, text.voice.alphabet, self.reader.split
+                )
                 if not parts:
                     raise text.refusal("holds nothing that can be spoken")
                 file = await self._encode(text, await self._say(text, parts))

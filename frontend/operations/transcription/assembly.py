@@ -9,7 +9,7 @@ from frontend.audio.prepare import Prepared, SpokenWindow
 from frontend.catalogue.languages import iso_code
 from frontend.operations.transcription.answers import Segment, Word
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
-from frontend.text.reading.abbreviations import is_abbreviation
+from frontend.text.sentences import Reader
 from frontend.tritons.triton import Arrays
 
 WORDS = ("word_start", "word_end", "word_text", "word_probability")
@@ -33,9 +33,11 @@ def is_invented(spoken: float, no_speech_prob: float) -> bool:
     return spoken < LITTLE_SPEECH and no_speech_prob > _NO_SPEECH
 
 
-def assemble(prepared: Prepared, answers: Sequence[Arrays], request: TranscriptionRequest) -> Transcription:
+def assemble(
+    prepared: Prepared, answers: Sequence[Arrays], request: TranscriptionRequest, reader: Reader
+) -> Transcription:
     """The transcript of a file."""
-    assembly = Assembly(request)
+    assembly = Assembly(request, reader)
     for window, arrays in zip(prepared.windows, answers, strict=True):
         assembly.add(window, arrays)
     return assembly.finish(prepared.duration)
@@ -44,8 +46,8 @@ def assemble(prepared: Prepared, answers: Sequence[Arrays], request: Transcripti
 class Assembly:
     """The transcript of a file as far as its windows are added. Times count from the file's start, ids from 0."""
 
-    def __init__(self, request: TranscriptionRequest) -> None:
-        self._request = request
+    def __init__(self, request: TranscriptionRequest, reader: Reader) -> None:
+        self._request, self._reader = request, reader
         self._text = self._blanks = ""
         self._segments: list[Segment] = []
         self._words: list[Word] = []
@@ -63,7 +65,7 @@ class Assembly:
             spoken[0] = replace(spoken[0], word=f" {spoken[0].word}")
         confidence = (round(arrays["avg_logprob"].item(), 4), round(arrays["no_speech_prob"].item(), 4))
         text = ""
-        for group in sentences(spoken, language):
+        for group in sentences(spoken, language, self._reader):
             sentence = "".join(word.word for word in group)
             self._segments.append(Segment(len(self._segments), group[0].start, group[-1].end, sentence, *confidence))
             text += sentence
@@ -104,22 +106,22 @@ def _words(window: SpokenWindow, arrays: Arrays) -> list[Word]:
     return words
 
 
-def sentences(words: Sequence[Word], language: str) -> Iterator[Sequence[Word]]:
+def sentences(words: Sequence[Word], language: str, reader: Reader) -> Iterator[Sequence[Word]]:
     """Cut words where a sentence ends, and before long pauses."""
     start = 0
     for end, (word, following) in enumerate(pairwise(words), 1):
-        if _ends(word, following, language):
+        if _ends(word, following, language, reader):
             yield words[start:end]
             start = end
     if words:
         yield words[start:]
 
 
-def _ends(word: Word, following: Word, language: str) -> bool:
+def _ends(word: Word, following: Word, language: str, reader: Reader) -> bool:
     """Whether a segment ends between two words."""
     # Times have 2 digits; rounding removes float noise.
     pause = round(following.start - word.end, 2)
     last = word.word.rstrip(_CLOSING)[-1:]
-    if last == "." and is_abbreviation(word.word, language):
+    if last == "." and reader.is_abbreviation(word.word, language):
         last = ""
     return pause >= (0 if last in _SENTENCE_ENDS else _BREATH if last == "." else _PAUSE)

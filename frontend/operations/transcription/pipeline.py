@@ -31,6 +31,7 @@ from frontend.operations.transcription.assembly import WORDS, assemble
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.processes.offload import TaskKilledError
 from frontend.processes.shared_memory import SharedBytes
+from frontend.text.sentences import Reader
 from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 
@@ -49,9 +50,10 @@ class TranscriptionPipeline:
         decoders: WorkerQueue,
         threads: WorkerQueue,
         unbilled: UnbilledWorkThrottle,
+        reader: Reader,
     ) -> None:
         self._settings, self._dispatcher, self._decoders, self._threads = settings, dispatcher, decoders, threads
-        self.unbilled = unbilled
+        self.unbilled, self.reader = unbilled, reader
         self._models = {name: model.triton_model for name, model in settings.served.by_id(TRANSCRIPTIONS).items()}
         self._abilities = {model: Abilities.of(settings.model_repository, model) for model in self._models.values()}
         # Triton models that take the input for translations.
@@ -72,7 +74,9 @@ class TranscriptionPipeline:
             async with reserve(request.model, decoded.milliseconds) as bill:
                 answers = await gather_or_cancel(self.calls(decoded, context), lambda: self.at_once(decoded.model))
                 # Hours of words would block the event loop.
-                transcription = await self._threads.run(context, assemble, decoded.prepared, answers, request)
+                transcription = await self._threads.run(
+                    context, assemble, decoded.prepared, answers, request, self.reader
+                )
                 if not transcription.text:
                     self.waive(bill, decoded, timer)
                     return transcription

@@ -20,6 +20,7 @@ from frontend.catalogue.exports import is_exported
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH
 from frontend.operations.speech.voices import ExportedVoice, load
 from frontend.operations.transcription.pipeline import model_inputs
+from frontend.rings import reader
 from frontend.text.phonemes import phonemize
 from frontend.text.tokens import TextTokenizer, packed_inputs
 from scripts.benchmark.common.inputs import Call, calls
@@ -63,7 +64,7 @@ def _packed(several: list[Call], tokenizer: TextTokenizer) -> Iterator[Inputs]:
 
 def _spoken(voice: ExportedVoice, several: list[Call]) -> Iterator[Inputs]:
     for call in several:
-        for utterance in phonemize((call.body or {})["input"], voice.alphabet):
+        for utterance in phonemize((call.body or {})["input"], voice.alphabet, reader().split):
             yield voice.inputs(utterance.ids, 1.0)
 
 

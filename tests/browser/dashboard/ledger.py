@@ -9,9 +9,9 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access import api_key
 from frontend.administration.registry import Registry
+from frontend.administration.usage.outcomes import UNTIMED
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.billing.ledger import Charge
-from frontend.billing.outcomes import UNTIMED
 from frontend.catalogue.models import MODELS
 from frontend.database.tables import REQUEST_OUTCOMES
 from tests.unit.billing.conftest import write

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from frontend.access import api_key
+from frontend.administration.keys import OUTCOMES
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageQueries
-from frontend.app_keys import OUTCOMES
 from frontend.billing.ledger import Charge
 from frontend.config.settings import Settings
 from frontend.database.engine import open_engine

@@ -4,9 +4,9 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from frontend.access.counters import Limit
-from frontend.access.limits import Counters, SharedCounters
-from frontend.peers.frontends import SharedFrontends
+from frontend.access.counters import Counters, Limit
+from frontend.sharing.counters import SharedCounters
+from frontend.sharing.frontends import SharedFrontends
 
 
 def limit_of(number: int, owner: str, name: str = "embeddings") -> Limit:

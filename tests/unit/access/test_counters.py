@@ -8,10 +8,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
-from frontend.access.counters import Limit, MemoryCounters
-from frontend.access.limits import Counters
-from frontend.access.storages import RedisMinuteStorage
+from frontend.access.counters import Counters, Limit, MemoryCounters
 from frontend.observe.metrics import LIMITER_DEGRADED
+from frontend.sharing.storage import RedisMinuteStorage
 from tests.clocks import LimitsClock
 from tests.redis import RedisServer
 from tests.samples import Change
@@ -33,7 +32,7 @@ async def test_exactly_the_limit_passes_over_three_frontends(
     redis_server: RedisServer, limit: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # On a machine with much else to do Redis is no less there.
-    monkeypatch.setattr("frontend.access.storages._TIMEOUT_SECONDS", 10)
+    monkeypatch.setattr("frontend.sharing.storage._TIMEOUT_SECONDS", 10)
     async with shared(redis_server.url) as first, shared(redis_server.url) as second, shared(redis_server.url) as third:
         limits = [limit_of(limit, uuid.uuid4().hex)]
         assert await passed([first, second, third], limits, 10 * limit) == limit

@@ -148,7 +148,7 @@ _BAD: dict[str, Any] = {
 @pytest.mark.parametrize("bad", _BAD.values(), ids=_BAD)
 def test_a_bad_entry_leaves_the_others_and_is_told_of(bad: Any, caplog: pytest.LogCaptureFixture) -> None:
     assert list(parse(json.dumps({"keys": [bad, ENTRIES["old"]]}).encode())) == ["old"]
-    assert [record.fields["place"] for record in caplog.records] == [0]  # type: ignore[attr-defined]
+    assert [record.fields["entry"] for record in caplog.records] == [0]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("data", [b"", b"{}", b"[]", b'{"keys": []}', b'{"keys": [1]}', b'{"keys": 1}', b"[" * 30_000])

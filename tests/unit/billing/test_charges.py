@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.administration.usage.queries import UsageQueries
 from frontend.billing.charges import Charges, Spool
-from frontend.billing.ledger import IdempotencyWindow, Placed
+from frontend.billing.ledger import IdempotencyWindow, Numbered
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.database.tables import USAGE_EVENTS
@@ -111,7 +111,7 @@ async def test_charges_that_come_during_a_transaction_wait_for_the_next_move(
     charges, sizes = Charges(engine, tmp_path / "usage", IdempotencyWindow()), list[int]()
     write = charges._ledger.write
 
-    async def write_slowly(batch: Sequence[Placed]) -> None:
+    async def write_slowly(batch: Sequence[Numbered]) -> None:
         sizes.append(len(batch))
         await write(batch)
         if len(sizes) < 5:

@@ -35,6 +35,17 @@ def test_a_server_that_cannot_start_ends_with_one_line(
     assert len(terminal.type("serve", status=2)) == 1
 
 
+def test_the_server_leaves_no_setting_to_the_processes_that_it_starts(
+    terminal: Terminal, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, value in {"DATABASE": "mysql://a/b", "PORT": "0", "JWT_SECRET": "s" * 32}.items():
+        monkeypatch.setenv(f"{PREFIX}{name}", value)
+    monkeypatch.setattr(logs, "set_up_logging", lambda level, form: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)
+    assert terminal.type("serve", status=2)
+    assert [name for name in os.environ if name.startswith(PREFIX)] == []
+
+
 def test_bad_settings_end_the_start_with_one_line(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(f"{PREFIX}PORT", "x")
     assert terminal.type("serve", status=2) == ["QUARTET_PORT: must be a valid integer, not 'x'"]

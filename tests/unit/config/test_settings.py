@@ -24,6 +24,9 @@ from tests.unit.config.conftest import File
         ("QUARTET_PROT", "8080"),
         ("QUARTET_REDIS", "localhost:6379"),
         ("QUARTET_CHAT_UPSTREAM", "localhost:8000"),
+        ("QUARTET_CHAT_UPSTREAM", "http://user:password@chat/v1"),
+        ("QUARTET_JWT_JWKS", "https://user:password@keys/jwks.json"),
+        ("QUARTET_OTLP_ENDPOINT", "http://:password@traces:4317"),
         ("QUARTET_REDIS_OUTAGE", "panic"),
         ("QUARTET_LIMITS", "embeddings=5"),
         ("QUARTET_CONFIG", "/nowhere/quartet.toml"),
@@ -79,6 +82,11 @@ def test_origins_are_separated_by_commas() -> None:
 def test_a_secret_that_no_header_can_carry_is_refused(secret: str) -> None:
     with pytest.raises(SettingsError, match="QUARTET_TRITON_SECRET: must have only visible ASCII"):
         Settings.from_env({"QUARTET_TRITON_SECRET": secret})
+
+
+@pytest.mark.parametrize("address", ["https://keys/@me", "https://keys?to=a@b", "https://keys#a@b"])
+def test_an_at_sign_behind_the_host_is_no_user(address: str) -> None:
+    assert Settings.from_env({"QUARTET_JWT_JWKS": address}).jwt_jwks == address
 
 
 def test_secrets_are_not_shown() -> None:

@@ -33,7 +33,7 @@ def test_a_triton_without_bulk_work_is_preferred() -> None:
     assert _places(scene.sent()) == "bb"
 
 
-def test_an_idle_instance_is_preferred_to_the_lowest_place() -> None:
+def test_an_idle_instance_is_preferred_to_the_lowest_turn() -> None:
     scene = Scene()
     for name in "ab":
         scene.triton(name, m=ONE)
@@ -41,7 +41,7 @@ def test_an_idle_instance_is_preferred_to_the_lowest_place() -> None:
     assert _places(scene.sent()) == "abab"
 
 
-def test_among_idle_tritons_the_lowest_place_is_preferred() -> None:
+def test_among_idle_tritons_the_lowest_turn_is_preferred() -> None:
     scene = Scene()
     for place, name in enumerate("ab"):
         scene.triton(name, m=Capacity(2, 1, gpu=True))

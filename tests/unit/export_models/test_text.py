@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
+from safetensors.torch import load_file
 from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
@@ -329,3 +330,36 @@ def test_models_of_one_shape_are_measured_once(tmp_path: Path, monkeypatch: pyte
     found = [text.remembered(tmp_path / "speeds.json", each, ["bf16", "fp32"]) for each in (small, small, wide)]
     assert found[0] == found[1] != found[2]
     assert measured == [small.hidden_size, 128]
+
+
+class _Code:
+    """A value whose pickle runs a command when it is read."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __reduce__(self) -> Any:
+        return Path.touch, (self._path,)
+
+
+def test_code_in_the_weights_of_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    lookalikes.text_model(folder, reranker=False)
+    weights = load_file(folder / "model.safetensors")
+    (folder / "model.safetensors").unlink()
+    torch.save({**weights, "code": _Code(tmp_path / "ran")}, folder / "pytorch_model.bin")
+    with pytest.raises(OSError, match="Unable to load weights"):
+        text.load("m3_embedder", folder)
+    assert not (tmp_path / "ran").exists()
+
+
+def test_code_beside_the_weights_of_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    lookalikes.text_model(folder, reranker=False)
+    (folder / "own.py").write_text(f"open({str(tmp_path / 'ran')!r}, 'w')\nclass Own: pass\n")
+    for name, kinds in (("config", ("AutoConfig", "AutoModel")), ("tokenizer_config", ("AutoTokenizer",))):
+        path = folder / f"{name}.json"
+        asks = {"auto_map": dict.fromkeys(kinds, "own.Own")}
+        path.write_text(json.dumps(json.loads(path.read_text()) | asks))
+    assert type(text.load("m3_embedder", folder).original) is XLMRobertaModel
+    assert not (tmp_path / "ran").exists()

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from frontend.extensions.subtitles.rendering import cues, srt, vtt
 from frontend.operations.transcription.answers import Word
 from frontend.operations.transcription.protocol import Transcription
+from frontend.text.sentences import Reader
 
 COLUMNS, LONGEST = 42, 7.0
+READER = Reader()
 
 
 def _said(*said: str | float, seconds: float = 0.3, language: str = "en") -> Transcription:
@@ -30,24 +32,27 @@ def _spoken(text: str, language: str = "en") -> Transcription:
 
 
 def _texts(transcription: Transcription) -> list[str]:
-    return [text for _, _, text in cues(transcription)]
+    return [text for _, _, text in cues(transcription, READER)]
 
 
 def test_srt_numbers_its_cues() -> None:
     said = _said(" Hello", " there.", 2.0, " Bye")
-    assert srt(said) == "1\n00:00:00,000 --> 00:00:01,000\nHello there.\n\n2\n00:00:02,600 --> 00:00:03,600\nBye\n\n"
+    assert (
+        srt(said, READER)
+        == "1\n00:00:00,000 --> 00:00:01,000\nHello there.\n\n2\n00:00:02,600 --> 00:00:03,600\nBye\n\n"
+    )
 
 
 def test_webvtt_begins_with_its_name_and_escapes_markup() -> None:
-    assert vtt(_said(" <b>", " &")) == "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\n&lt;b&gt; &amp;\n"
+    assert vtt(_said(" <b>", " &"), READER) == "WEBVTT\n\n00:00:00.000 --> 00:00:01.000\n&lt;b&gt; &amp;\n"
 
 
 def test_without_words_there_are_no_cues() -> None:
-    assert (srt(_said()), vtt(_said())) == ("", "WEBVTT\n")
+    assert (srt(_said(), READER), vtt(_said(), READER)) == ("", "WEBVTT\n")
 
 
 def test_an_hour_has_two_digits() -> None:
-    assert "01:01:01,500 --> 01:01:02,500" in srt(_said(3661.5, " late"))
+    assert "01:01:01,500 --> 01:01:02,500" in srt(_said(3661.5, " late"), READER)
 
 
 def test_a_cue_ends_with_its_sentence() -> None:
@@ -97,7 +102,7 @@ def test_languages_without_spaces_are_cut_between_characters(language: str, sent
 
 def test_marks_without_a_character_make_no_endless_line() -> None:
     marks = [Word(place / 10, place / 10 + 0.1, "\u0e34", 0.5) for place in range(500)]
-    lines = srt(Transcription("", "th", 50.0, (), marks)).splitlines()
+    lines = srt(Transcription("", "th", 50.0, (), marks), READER).splitlines()
     assert max(map(len, lines)) <= 42
 
 
@@ -109,7 +114,7 @@ def test_wide_characters_take_two_columns() -> None:
 def test_a_cue_stays_until_it_can_be_read() -> None:
     """Said in a second, which is too fast, and with time before the next one."""
     said = _said(" you", " can", " read", " this", " if", " it", " stays", " here", 5.0, " next", seconds=0.1)
-    start, end, text = next(cues(said))
+    start, end, text = next(cues(said, READER))
     assert end - start == pytest.approx(len(text.replace("\n", " ")) / 17)
 
 
@@ -124,7 +129,7 @@ def test_cues_are_short_and_never_overlap(said: list[tuple[str, float, float]]) 
         start = round(max(0.0, clock + pause), 2)
         words.append(Word(start, round(start + seconds, 2), text, 0.5))
         clock = words[-1].end
-    found = list(cues(Transcription("", "en", clock, (), words)))
+    found = list(cues(Transcription("", "en", clock, (), words), READER))
     assert all(0 < end - start <= LONGEST + 1e-6 for start, end, _ in found)
     assert all(first[1] <= second[0] for first, second in pairwise(found))
     lines = [text.split("\n") for _, _, text in found]

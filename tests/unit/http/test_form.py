@@ -25,6 +25,9 @@ class _Body:
         self._pieces = pieces
         self.total_bytes = 0
 
+    def at_eof(self) -> bool:
+        return self.total_bytes == sum(map(len, self._pieces))
+
     async def iter_any(self) -> AsyncIterator[bytes]:
         for piece in self._pieces:
             self.total_bytes += len(piece)

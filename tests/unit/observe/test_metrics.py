@@ -9,8 +9,8 @@ from prometheus_client import REGISTRY
 
 from frontend.extensions.metrics import GROUP
 from frontend.observe.metrics import GROUPS
-from frontend.observe.stores import redis_call
 from frontend.observe.table import LABELS
+from frontend.sharing.calls import redis_call
 
 
 async def _lose_it() -> None:

@@ -12,8 +12,11 @@ from frontend.operations.transcription.answers import Segment, Word
 from frontend.operations.transcription.assembly import assemble
 from frontend.operations.transcription.protocol import Transcription, TranscriptionRequest
 from frontend.processes.shared_memory import SharedBytes
+from frontend.text.sentences import Reader
 from frontend.tritons.triton import Arrays
 
+# It knows these abbreviations.
+READER = Reader(is_abbreviation=lambda word, language: word.strip() in ("Dr.", "W."))
 WORD_SECONDS = 0.4
 # The first is eight seconds of speech, five seconds into the file; the second begins twenty seconds into it.
 WINDOWS = [SpokenWindow(((0.0, 5.0),), 0, 128_000, 8.0), SpokenWindow(((0.0, 20.0),), 128_000, 256_000, 8.0)]
@@ -54,7 +57,7 @@ def _answer(*said: str | float, language: str = "en") -> Arrays:
 
 
 def _assembled(asked: TranscriptionRequest, *answers: Arrays) -> Transcription:
-    return assemble(Prepared(30.0, WINDOWS[: len(answers)]), answers, asked)
+    return assemble(Prepared(30.0, WINDOWS[: len(answers)]), answers, asked, READER)
 
 
 def _segments(asked: TranscriptionRequest, *said: str | float) -> list[str]:
@@ -206,7 +209,7 @@ def test_a_word_that_ends_before_it_starts_does_not_fail_the_answer(asked: Trans
     answer = _answer(2.5, " one")
     answer["word_end"] -= np.float32(2)
     window = SpokenWindow(((0.0, 5.0), (2.0, 20.0)), 0, 128_000, 8.0)
-    assert assemble(Prepared(30.0, [window]), [answer], asked).text == "one"
+    assert assemble(Prepared(30.0, [window]), [answer], asked, READER).text == "one"
 
 
 @pytest.mark.parametrize(("seconds", "language"), [((2, 1), "de"), ((1, 2), "it"), ((2, 1, 2), "it")])
@@ -217,7 +220,7 @@ def test_the_language_is_that_of_most_of_the_speech(
         SpokenWindow(((0.0, 10.0 * place),), 0, 16_000 * length, float(length)) for place, length in enumerate(seconds)
     ]
     answers = [_answer(" a", language=code) for code in ("de", "it", "it")[: len(windows)]]
-    assert assemble(Prepared(30.0, windows), answers, asked).language == language
+    assert assemble(Prepared(30.0, windows), answers, asked, READER).language == language
 
 
 def test_a_language_has_its_iso_code(asked: TranscriptionRequest) -> None:
@@ -239,7 +242,7 @@ def test_the_duration_is_that_of_the_file(asked: TranscriptionRequest) -> None:
 )
 def test_words_of_music_are_none(asked: TranscriptionRequest, spoken: float, no_speech_prob: float, text: str) -> None:
     answer = _answer(" you") | {"no_speech_prob": np.array([[no_speech_prob]], np.float32)}
-    transcription = assemble(Prepared(30.0, [replace(WINDOWS[0], spoken=spoken)]), [answer], asked)
+    transcription = assemble(Prepared(30.0, [replace(WINDOWS[0], spoken=spoken)]), [answer], asked, READER)
     assert (transcription.text, transcription.language) == (text, "en" if text else "")
 
 

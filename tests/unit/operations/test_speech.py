@@ -35,7 +35,7 @@ from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
 from frontend.text.alphabets import KokoroAlphabet
 from frontend.text.phonemes import Utterance, phonemize_first
-from frontend.text.sentences import split
+from frontend.text.sentences import Reader
 from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT
 from tests.fakes import FakeTriton
@@ -46,7 +46,7 @@ _CLAUSE = re.compile(r"[^,]+,?")
 class Phonemizer:
     """Fakes phonemes: one id per letter. A sentence continues after a comma."""
 
-    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any, *before: int) -> Any:
+    async def run(self, function: Callable[..., Any], text: str | list[str], alphabet: Any, split: Any) -> Any:
         sentences = split(text, alphabet.language) if isinstance(text, str) else text
         utterances = [
             [Utterance([1] * len(part), not part.endswith(",")) for part in _CLAUSE.findall(whole)]
@@ -90,7 +90,8 @@ async def _say(
     threads = Threads(1)
     phonemizers = WorkerQueue(dispatcher.add_local_queue("text", 4), cast(Any, phonemizer or Phonemizer()))
     encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
-    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000))
+    unpaid = unpaid or UnbilledWorkThrottle(1000)
+    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid, Reader())
     await dispatcher.add("triton", triton, {"piper_ryan": 4})
     async with asyncio.timeout(5):
         context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)

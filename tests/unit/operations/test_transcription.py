@@ -27,6 +27,7 @@ from frontend.operations.transcription.protocol import Transcription, Transcript
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import Threads
 from frontend.processes.shared_memory import SharedBytes
+from frontend.text.sentences import Reader
 from frontend.tritons.inference import Inputs, Outputs
 from scripts.export_models.triton_code import recognizer_module
 from tests.fakes import FakeTriton
@@ -72,7 +73,7 @@ class Scene:
         decoders, threads = (
             WorkerQueue(self.dispatcher.add_local_queue(name, 2), self.threads) for name in ("audio", "threads")
         )
-        pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid)
+        pipeline = TranscriptionPipeline(self.settings, self.dispatcher, decoders, threads, self.unpaid, Reader())
         await self.dispatcher.add("triton", self.triton, {"whisper_turbo": 4})
         file, context = SharedBytes(), RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
         with MemoryReservation(MemoryBudget(10**9), "key") as holding:

@@ -1,0 +1,1 @@
+"""What several frontends on the same Tritons share in Redis: request counters, shares of the Tritons, locks."""
