@@ -220,15 +220,9 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
         return [np.array(tokenizer(*text, truncation=True, max_length=positions).input_ids, np.int32) for text in texts]
 
     return TextModel(
-<<<<<<< HEAD
         promise,
-        (AutoModelForSequenceClassification if has_head else AutoModel).from_pretrained(source).float().eval(),
-        "cls" if has_head else pooling or pooling_of(source),
-=======
-        name,
         _original(source, has_head=has_head),
-        "cls" if has_head else pooling_of(source),
->>>>>>> origin/main
+        "cls" if has_head else pooling or pooling_of(source),
         None if embeds or has_head else _pair_score(source, tokenizer),
         # An encoder without a head gets the texts of a pair one by one.
         tokenised(text_int8.texts(), pairs=has_head),

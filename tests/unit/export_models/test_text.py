@@ -349,7 +349,7 @@ def test_code_in_the_weights_of_a_checkpoint_does_not_run(tmp_path: Path) -> Non
     (folder / "model.safetensors").unlink()
     torch.save({**weights, "code": _Code(tmp_path / "ran")}, folder / "pytorch_model.bin")
     with pytest.raises(OSError, match="Unable to load weights"):
-        text.load("m3_embedder", folder)
+        text.load(PROMISES["m3_embedder"], folder)
     assert not (tmp_path / "ran").exists()
 
 
@@ -361,5 +361,5 @@ def test_code_beside_the_weights_of_a_checkpoint_does_not_run(tmp_path: Path) ->
         path = folder / f"{name}.json"
         asks = {"auto_map": dict.fromkeys(kinds, "own.Own")}
         path.write_text(json.dumps(json.loads(path.read_text()) | asks))
-    assert type(text.load("m3_embedder", folder).original) is XLMRobertaModel
+    assert type(text.load(PROMISES["m3_embedder"], folder).original) is XLMRobertaModel
     assert not (tmp_path / "ran").exists()
