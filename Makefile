@@ -109,7 +109,6 @@ lint: $(VENV)/installed-tests $(VENV)/installed-clients ## ruff, mypy strict, Ty
 	@cd model_repository/whisper_turbo/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml features.py engines.py threads.py languages.py alignment.py search.py tokens.py transcript.py windows.py graphs.py openvino_engine.py ctranslate_engine.py encoding.py loading.py recognizer.py
 	@cd model_repository/m3_embedder/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py blocks.py texts.py
 	@cd model_repository/kokoro/1 && ../../../$(BIN)/mypy --config-file ../../../pyproject.toml graphs.py speaker.py
-	@cd scripts/local_triton/backends/onnxruntime && ../../../../$(BIN)/mypy --explicit-package-bases --config-file ../../../../pyproject.toml model_config.py
 
 # Only APT=1 installs programs of the system. The tests of a missing one are skipped, and say so.
 APT ?=

@@ -17,6 +17,7 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.models import Added
 from frontend.catalogue.voices import exported_voices
 from frontend.commands.database import with_database
 from frontend.config.proxies import exclude_this_machine
@@ -124,7 +125,7 @@ def settings_in(folder: Path, **values: Any) -> Settings:
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
-        **{"extensions": EXTENSIONS, "added": exported_voices(repository), **values},
+        **{"extensions": EXTENSIONS, "added": Added(exported_voices(repository)), **values},
     )
 
 

@@ -79,7 +79,7 @@ class FakeTriton(Triton):
         return checked(model, self.spoil(self._answer(model, inputs, outputs)))
 
     def _answer(self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str]) -> Arrays:
-        if model == "m3_embedder":
+        if model in ("m3_embedder", "added_e5"):
             lengths = inputs["lengths"][0]
             vectors = np.zeros((1, len(lengths), 1024), np.float32)
             vectors[0, np.arange(len(lengths)), lengths % 1024] = 1

@@ -1,6 +1,6 @@
 """The models that callers can name: operation, Triton model and price of each."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
@@ -19,6 +19,11 @@ _UNITS = {
     CHAT: "million_tokens",
 }
 
+# What a deployment has with a model that learned queries and documents with prefixes.
+PREFIXES = "prefixes"
+# Of the folder of each Triton model that an operator adds.
+ADDED_PREFIX = "added_"
+
 _Item = TypeVar("_Item")
 
 
@@ -26,8 +31,9 @@ _Item = TypeVar("_Item")
 class Model:
     """``micro_chf`` is the price per unit of the operation. For speech, each voice has its own ``triton_model``.
 
-    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers. A model that
-    ``translates`` was trained to write in English what is said in another language.
+    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers. It may have learned
+    texts with prefixes, and that the first numbers of a vector, as many as one of ``dimensions``, are one too. A model
+    that ``translates`` was trained to write in English what is said in another language.
     """
 
     id: str
@@ -37,6 +43,9 @@ class Model:
     max_tokens: int = 0
     width: int = 0
     translates: bool = False
+    query_prefix: str = ""
+    document_prefix: str = ""
+    dimensions: tuple[int, ...] = ()
 
     @property
     def price(self) -> Price:
@@ -60,6 +69,14 @@ PRICES: Mapping[str, Price] = {model.id: model.price for model in MODELS.values(
 
 
 @dataclass(frozen=True)
+class Added:
+    """What an operator adds to the catalogue."""
+
+    voices: tuple[Voice, ...] = ()
+    models: tuple[Model, ...] = ()
+
+
+@dataclass(frozen=True)
 class Served:
     """The models and voices that a deployment serves, in the catalogue's order, with aliases and extensions."""
 
@@ -75,18 +92,18 @@ class Served:
         voices: str = "all",
         aliases: Aliases | None = None,
         extensions: frozenset[str] = frozenset(),
-        added: Sequence[Voice] = (),
+        added: Added = Added(),
     ) -> "Served":
-        """Parse ``all``, or names with commas. ``added`` voices come after those of the catalogue.
+        """Parse ``all``, or names with commas. ``added`` voices and models come after those of the catalogue.
 
         Without a model that translates, no deployment has translations. Raises ``ValueError`` for an unknown name.
         """
-        named = {model.id: model for model in MODELS.values() if model.operation != CHAT}
+        named = {model.id: model for model in (*MODELS.values(), *added.models) if model.operation != CHAT}
         chosen = _named(named, models)
         speaks = any(model.operation == SPEECH for model in chosen)
         if not any(model.translates for model in chosen):
             extensions -= {TRANSLATIONS}
-        spoken = _named({**VOICES, **{voice.name: voice for voice in added}}, voices) if speaks else []
+        spoken = _named({**VOICES, **{voice.name: voice for voice in added.voices}}, voices) if speaks else []
         return cls(tuple(chosen), tuple(spoken), aliases or Aliases(), extensions)
 
     @property
@@ -105,7 +122,20 @@ class Served:
     def translators(self) -> dict[str, str]:
         """The model of each name that callers can use for translations; empty without the extension."""
         named = self.model_names(TRANSCRIPTIONS).items() if TRANSLATIONS in self.extensions else ()
-        return {name: model for name, model in named if MODELS[model].translates}
+        models = self.by_id(TRANSCRIPTIONS)
+        return {name: model for name, model in named if models[model].translates}
+
+    @property
+    def features(self) -> frozenset[str]:
+        """The extensions, and ``PREFIXES`` if a model has some."""
+        has_prefixes = any(model.query_prefix or model.document_prefix for model in self.models)
+        return self.extensions | {PREFIXES} if has_prefixes else self.extensions
+
+    @property
+    def translating(self) -> set[str]:
+        """The Triton models of the ``translators``."""
+        models = self.by_id(TRANSCRIPTIONS)
+        return {models[model].triton_model for model in self.translators().values()}
 
     def voice_names(self) -> dict[str, str]:
         """The voice of each name that callers can use."""

@@ -11,7 +11,7 @@ from typing import Any
 
 from frontend.access.jwks import Jwks, is_address
 from frontend.catalogue.exports import read_export, read_exports
-from frontend.catalogue.models import EMBEDDINGS, MODELS, RERANK, SPEECH, TRANSCRIPTIONS, Model
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Model
 from frontend.commands.reach import reach
 from frontend.commands.tables import columns
 from frontend.config.reading import SettingsError
@@ -109,10 +109,7 @@ def _models(settings: Settings) -> Iterator[str]:
         for model in settings.served.models
         if model.operation != SPEECH
     ]
-    readers += [
-        (name, partial(check_translation, repository, name))
-        for name in {MODELS[model].triton_model for model in settings.served.translators().values()}
-    ]
+    readers += [(name, partial(check_translation, repository, name)) for name in settings.served.translating]
     for name, read in readers:
         if failed := read_export(repository, name).failed:
             yield f"QUARTET_MODEL_REPOSITORY: {name} could not be exported: {failed}"

@@ -10,11 +10,11 @@ from pathlib import Path
 from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 from frontend.catalogue import extensions
+from frontend.catalogue.added_models import added_in, added_models
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
 from frontend.catalogue.kokoro import speakers_of
-from frontend.catalogue.models import CHAT, PRICES, Served
-from frontend.catalogue.voices import Voice, exported_voices
+from frontend.catalogue.models import CHAT, PRICES, Added, Served
 from frontend.config import reading
 from frontend.config.fields import Fields
 from frontend.config.networks import Networks
@@ -45,8 +45,8 @@ class Settings(Fields):
     The file that ``QUARTET_CONFIG`` names has the names of the fields. Variables override it. Only the file has the
     tables ``[limits]`` (name = requests per minute), ``[tiers.<tier>]`` (the same for one tier), ``[pools.<name>]``
     (Tritons, instead of ``triton``), ``[floors.<model>]`` (an organisation or "key:<id>" = slots), ``[prices.<model>]``
-    (unit = CHF), ``[aliases]`` (names that OpenAI's apps use) and ``[voices.<name>]`` (voices of Kokoro to export,
-    instead of ``voices``). ``added`` are the voices that the catalogue does not describe.
+    (unit = CHF), ``[aliases]`` (names that OpenAI's apps use), ``[voices.<name>]`` and ``[models.<name>]`` (voices of
+    Kokoro and models to export, instead of ``voices`` and ``models``). ``added`` is what the catalogue does not have.
     """
 
     limits: Limits = field(default_factory=lambda: LIMITS)
@@ -55,31 +55,34 @@ class Settings(Fields):
     floors: Floors = field(default_factory=dict)
     prices: Prices = field(default_factory=lambda: PRICES)
     aliases: Aliases = field(default_factory=Aliases)
-    added: tuple[Voice, ...] = ()
+    added: Added = Added()
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
     @classmethod
-    def from_env(cls, environ: Mapping[str, str], added: Sequence[Voice] | None = None) -> "Settings":
-        """Read the file and the variables. The ``added`` voices are those of the model repository, or the given ones.
+    def from_env(cls, environ: Mapping[str, str], added: Added | None = None) -> "Settings":
+        """Read the file and the variables. What is ``added`` is in the model repository, or given.
 
         Raises ``SettingsError`` that names all bad settings.
         """
         values, sources = reading.read(environ)
         if "added" in values:
             raise reading.refusal([("added", "there is no such setting")], sources)
-        if isinstance(values.get("voices"), dict):
-            # The export reads the table, and the model repository has its voices.
-            try:
-                speakers_of(values.pop("voices"))
-            except ValueError as error:
-                raise reading.refusal([("voices", str(error))], sources) from None
+        # The export reads these tables, and the model repository has what they add.
+        for name, check in (("voices", speakers_of), ("models", added_models)):
+            if isinstance(values.get(name), dict):
+                try:
+                    check(values.pop(name))
+                except ValueError as error:
+                    raise reading.refusal([(name, str(error))], sources) from None
         if added is None:
-            added = exported_voices(Path(values.get("model_repository", cls.model_repository)))
+            added = added_in(Path(values.get("model_repository", cls.model_repository)))
         try:
-            settings = TypeAdapter(cls).validate_python({**values, "added": tuple(added)}, context=added)
+            settings = TypeAdapter(cls).validate_python({**values, "added": added}, context=added)
         except ValidationError as error:
             raise reading.refusal(faults_of(error), sources) from None
+        of_added = {model.id: model.price for model in added.models}
+        settings = dataclasses.replace(settings, prices={**of_added, **settings.prices})
         if faults := list(settings._faults()) or list(settings._faults_of_served()):
             raise reading.refusal(faults, sources)
         return settings
@@ -107,7 +110,7 @@ class Settings(Fields):
         reads: dict[str, Callable[[], object]] = {
             "triton": lambda: [pool.read() for pool in self.tritons],
             "trusted_proxies": lambda: self.proxies,
-            "models": lambda: Served.of(self.models),
+            "models": lambda: Served.of(self.models, added=self.added),
             "voices": lambda: Served.of(voices=self.voices, added=self.added),
             "extensions": lambda: extensions.parse(self.extensions),
         }

@@ -16,7 +16,7 @@ from pydantic import (
 from pydantic_core.core_schema import no_info_after_validator_function
 
 from frontend.catalogue.endpoints import LIMITS
-from frontend.catalogue.models import MODELS, PRICES, Served
+from frontend.catalogue.models import MODELS, PRICES, Added, Served
 from frontend.catalogue.prices import Price, to_micro
 from frontend.catalogue.voices import VOICES
 from frontend.config.reading import refusal
@@ -60,8 +60,8 @@ def _one_of(kind: str, names: Collection[str]) -> AfterValidator:
 
 
 def _triton_model(name: str, info: ValidationInfo) -> str:
-    """Added voices have Triton models too; they are the context of the validation."""
-    return _checked("model", name, Served.of(added=info.context or ()).triton_models)
+    """What is added has Triton models too; it is the context of the validation."""
+    return _checked("model", name, Served.of(added=info.context or Added()).triton_models)
 
 
 def made_of(source: Any, make: Callable[[Any], Any]) -> GetPydanticSchema:

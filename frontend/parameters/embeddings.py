@@ -1,12 +1,15 @@
 """What ``POST /v1/embeddings`` takes."""
 
 from frontend.catalogue.extensions import CLIENT_PARAMETERS
-from frontend.catalogue.models import EMBEDDINGS, Served
+from frontend.catalogue.models import EMBEDDINGS, PREFIXES, Served
 from frontend.parameters.kinds import Choice, Integer, ModelName, Texts
 from frontend.parameters.table import Table
 
 MOST_INPUTS = 32
 FORMATS = ("float", "base64")
+# Values of ``input_type`` of Cohere's, Voyage's and NVIDIA's clients; the first two say that texts are queries.
+_INPUT_TYPES = ("query", "search_query", "document", "passage", "search_document", "classification", "clustering")
+QUERIES = _INPUT_TYPES[:2]
 OF_CLIENTS = ("user", "input_type", "task", "normalized", "truncate", "truncation")
 
 
@@ -16,8 +19,12 @@ def cut(served: Served) -> str:
 
 
 def _dimension(served: Served) -> str:
-    width = max(model.width for model in served.by_id(EMBEDDINGS).values())
-    return f"Checked, then ignored: the dimension is {width}."
+    models = served.by_id(EMBEDDINGS)
+    width = max(model.width for model in models.values())
+    shorter = [
+        f"{name} gives {', '.join(map(str, model.dimensions))}" for name, model in models.items() if model.dimensions
+    ]
+    return f"Checked, then ignored: the dimension is {width}." + "".join(f" But {each}." for each in shorter)
 
 
 DIMENSIONS = Integer("dimensions", _dimension)
@@ -28,6 +35,12 @@ PARAMETERS = Table(
         "encoding_format", "With `base64`, float32 numbers in little-endian order.", names=FORMATS, default=FORMATS[0]
     ),
     DIMENSIONS,
+    Choice(
+        "input_type",
+        "Whether the texts are queries or documents, for models that were trained with a prefix for each.",
+        names=_INPUT_TYPES,
+        needs=PREFIXES,
+    ),
     Choice("embedding_type", "As `encoding_format`, which goes first.", names=FORMATS, needs=CLIENT_PARAMETERS),
     of_clients=OF_CLIENTS,
 )

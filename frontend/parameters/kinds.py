@@ -41,7 +41,7 @@ def check_unicode(text: str, name: str, path: str) -> None:
 
 @dataclass(frozen=True)
 class Parameter:
-    """A parameter, which exists only with the extension that it ``needs``, if any.
+    """A parameter, which exists only with the extension or the kind of model that it ``needs``, if any.
 
     Null and an empty string are the same as absent, which the schema omits: many client generators fail on it.
     """

@@ -46,7 +46,7 @@ class Table:
 
     def taken(self, served: Served) -> list[Parameter]:
         """The parameters that mean something in a deployment."""
-        return [each for each in self._parameters if not each.needs or each.needs in served.extensions]
+        return [each for each in self._parameters if not each.needs or each.needs in served.features]
 
     def names(self, served: Served) -> tuple[str, ...]:
         """The names of the parameters that mean something, in all spellings."""

@@ -6,7 +6,7 @@ import pytest
 from cosmic_ray.mutating import mutate_code
 from cosmic_ray.plugins import get_operator
 
-from lab.mutants import ROOMS, mutations
+from lab.mutants import ROOMS, its_tests, mutations
 
 _ROOT = Path(__file__).parents[2]
 _CODE = """
@@ -42,4 +42,4 @@ def test_every_place_is_changed_once_and_unions_of_types_are_not(module: Path) -
 
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_room_and_its_tests_exist(room: str) -> None:
-    assert [name for name in (room, *ROOMS[room].split()) if not (_ROOT / name).exists()] == []
+    assert [name for name in (room, *its_tests(room)) if not (_ROOT / name).exists()] == []

@@ -25,9 +25,10 @@ from pathlib import Path
 from types import FrameType
 
 from scripts.export_models import plan, space, stamp
+from scripts.export_models.added_models import prepare, promise_of
 from scripts.export_models.checkpoints import SourceError, full_disk_in_words, in_words
-from scripts.export_models.options import parse
-from scripts.export_models.sources import Source, faults_but_not_all, source_of
+from scripts.export_models.options import chosen_source, parse
+from scripts.export_models.sources import Sources
 from scripts.export_models.stamp import Digests, Stamp
 from scripts.local_triton.child import start_child, stop_child
 from scripts.machine import memory_bytes, processors
@@ -49,8 +50,9 @@ def main(arguments: list[str]) -> int:
 def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     if options.source == "folder" and options.folder is None:
         raise SourceError("--source folder needs --folder")
-    source = source_of(options.source, options.folder, options.work, voices=options.voices)
-    broken = {model: reason for model, reason in options.added.faults.items() if model in options.models}
+    source = chosen_source(options)
+    broken = {**options.added.faults, **source.faults_of_own()}
+    broken = {model: reason for model, reason in broken.items() if model in options.models}
     models = [model for model in options.models if model not in broken]
     for line in options.added.misnamed:
         print(line, file=sys.stderr)
@@ -60,12 +62,12 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
     faults = dict[str, str]()
     # A folder is checked at each start. A hub is asked only if something is to be downloaded.
     if options.source == "folder":
-        faults = faults_but_not_all(source, models)
+        faults = source.faults_but_not_all(models)
     todo = {model: Stamp() for model in models if model not in faults}
     if not options.check:
         todo = _out_of_date(options, source, list(todo))
     if options.source != "folder":
-        faults = faults_but_not_all(source, list(todo))
+        faults = source.faults_but_not_all(list(todo))
         todo = {model: wanted for model, wanted in todo.items() if model not in faults}
     _record(options, faults)
     for model in [] if options.check else _leftovers(options):
@@ -80,9 +82,20 @@ def _export(options: argparse.Namespace, arguments: Sequence[str]) -> int:
             title = f"exporting {len(todo)} models ({options.source}), about {minutes} min: {machine}"
             print(title, *source.downloads(list(sizes)), sep="\n  ", flush=True)
             failed += _run(options, arguments, todo)
+    if not options.check:
+        _describe(options, source)
     if not failed:
         return 0
     return plan.SOME_FAILED if failed < len(options.models) + len(options.added.misnamed) else plan.NONE_LEFT
+
+
+def _describe(options: argparse.Namespace, source: Sources) -> None:
+    """Write what the settings file says of each added model that is exported; not all of it needs another export."""
+    for model, added in options.own.items():
+        made = stamp.read(options.repository, model)
+        if model in options.models and made and not made.failed:
+            promise = promise_of(added, source.fetch(source.checkpoint_of(model)))
+            prepare(options.repository, added, promise)
 
 
 def _record(options: argparse.Namespace, faults: Mapping[str, str]) -> None:
@@ -100,7 +113,7 @@ def _voices_differ(options: argparse.Namespace, broken: Mapping[str, str]) -> bo
 
 
 def _leftovers(options: argparse.Namespace) -> list[str]:
-    """The exports in the repository of voices that are not wanted, if all models are exported."""
+    """The exports in the repository of what is not wanted, if all models are exported."""
     if not options.whole:
         return []
     own = [model for model in plan.ALL_MODELS if stamp.read(options.repository, model)]
@@ -108,7 +121,7 @@ def _leftovers(options: argparse.Namespace) -> list[str]:
 
 
 def _remove(repository: Path, model: str) -> None:
-    """Remove an added voice, or what was exported of another model."""
+    """Remove what was added, or what was exported of another model."""
     if model not in plan.ALL_MODELS:
         shutil.rmtree(repository / model)
         return
@@ -119,11 +132,11 @@ def _remove(repository: Path, model: str) -> None:
             path.unlink()
 
 
-def _out_of_date(options: argparse.Namespace, source: Source, models: Sequence[str]) -> dict[str, Stamp]:
+def _out_of_date(options: argparse.Namespace, source: Sources, models: Sequence[str]) -> dict[str, Stamp]:
     """The models to export, each with the stamp it will have; prints the remarks about the others."""
     digests, found = Digests(options.work / "digests.json"), {}
     for model in models:
-        wanted = stamp.wanted(model, source, options.source, options.precision, digests, options.speakers)
+        wanted = stamp.wanted(model, source, options.source, options.precision, digests, options.speakers, options.own)
         existing = stamp.read(options.repository, model)
         if options.force or not existing or not existing.of_the_same(wanted) or (options.strict and existing.skipped):
             found[model] = wanted

@@ -9,11 +9,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
-from frontend.catalogue.models import MODELS
+from frontend.catalogue.models import MODELS, Model
 
 
 class SourceError(Exception):
     """A checkpoint is unavailable or wrong; the message is one sentence."""
+
+
+class MissingFileError(SourceError):
+    """A repository of the hub has no such file."""
 
 
 class DiskFullError(SourceError):
@@ -38,7 +42,10 @@ Kind = Literal["text", "whisper", "voices", "kokoro"]
 
 @dataclass(frozen=True)
 class Checkpoint:
-    """A pinned repository of the hub: the files that the export reads, with licence and bytes to download."""
+    """A pinned repository of the hub: the files that the export reads, with licence and bytes to download.
+
+    One that is the operator's ``own`` may be a folder, whose path is the ``repository``; then it has no revision.
+    """
 
     repository: str
     revision: str
@@ -46,6 +53,7 @@ class Checkpoint:
     size: int
     files: tuple[str, ...]
     kind: Kind = "text"
+    own: bool = False
 
 
 _TEXT_FILES = ("config.json", "tokenizer.json", "tokenizer_config.json", "special_tokens_map.json")
@@ -60,7 +68,19 @@ _WHISPER_FILES = (
     "vocab.json",
 )
 # Each of these has the weights, or names the files that have them.
-_WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json")
+WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json")
+# The files besides the weights that are read of an operator's checkpoint, where it has them.
+OWN_FILES = {
+    "text": (
+        *_TEXT_FILES,
+        "1_Pooling/config.json",
+        "config_sentence_transformers.json",
+        "modules.json",
+        "quartet.json",
+        "sentence_bert_config.json",
+    ),
+    "whisper": (*(name for name in _WHISPER_FILES if name != "model.safetensors"), "vocabulary.json", "vocabulary.txt"),
+}
 # Files that every export needs, and the model types that config.json may name.
 _NEEDED = {
     "text": ("config.json", "tokenizer.json"),
@@ -90,6 +110,8 @@ _MODEL_TYPES = {"text": (*PACKED_TYPES, *PADDED_TYPES), "whisper": ("whisper",)}
 # Files at the top of a checkpoint that exports read. Others, such as pictures, do not change an export.
 _READ = {".json", ".txt", ".model", ".safetensors", ".bin"}
 _POOLING = "1_Pooling/config.json"
+# The weights of a Whisper as CTranslate2 and faster-whisper have it.
+CTRANSLATE2 = "model.bin"
 # RoBERTa and its kin do not use their first two positions.
 _FIRST_POSITION = dict.fromkeys(("camembert", "data2vec-text", "mpnet", "roberta", "xlm-roberta"), 2)
 # What the catalogue promises of text models, by their names in Triton.
@@ -158,7 +180,7 @@ KOKORO_82M = Checkpoint(
 )
 
 # The folder of added voices, which has its own files.
-ADDED_VOICES = Checkpoint("added voices", "", "", 0, (), "voices")
+ADDED_VOICES = Checkpoint("added voices", "", "", 0, (), "voices", own=True)
 
 
 @cache
@@ -201,15 +223,19 @@ def check_voice(folder: Path, voice: str) -> None:
 
 def check_model(folder: Path, kind: Kind) -> None:
     """Raise ``SourceError`` for a text model or a Whisper that lacks a file or is of another type."""
+    if kind == "whisper" and (folder / CTRANSLATE2).is_file():
+        for name in ("config.json", "tokenizer.json"):
+            read_json(folder / name)
+        return
     for name in _NEEDED[kind]:
         read_json(folder / name)
     found = read_json(folder / "config.json").get("model_type")
     if found not in _MODEL_TYPES[kind]:
         wanted = ", ".join(_MODEL_TYPES[kind])
         raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}; there are {wanted}")
-    weights = [folder / name for name in _WEIGHTS if (folder / name).is_file()]
+    weights = [folder / name for name in WEIGHTS if (folder / name).is_file()]
     if not weights:
-        raise SourceError(f"{folder} has no weights: neither {_WEIGHTS[0]} nor {_WEIGHTS[1]}")
+        raise SourceError(f"{folder} has no weights: neither {WEIGHTS[0]} nor {WEIGHTS[1]}")
     if not weights[0].stat().st_size:
         raise SourceError(f"{weights[0]} is empty")
 
@@ -241,6 +267,12 @@ def stands_in(folder: Path) -> bool:
     return path.is_file() and read_json(path).get("stands_in") is True
 
 
+def hidden_width(folder: Path) -> int:
+    """The width of a text checkpoint's hidden states, which DistilBERT calls ``dim``."""
+    config = read_json(folder / "config.json")
+    return int(config.get("hidden_size", config.get("dim", 0)))
+
+
 def usable_positions(folder: Path) -> int:
     """The longest text, in tokens, that a text checkpoint has positions for."""
     config = read_json(folder / "config.json")
@@ -254,11 +286,12 @@ def is_packed(folder: Path) -> bool:
     return config.get("model_type") in PACKED_TYPES and not (has_head and config.get("type_vocab_size", 2) > 1)
 
 
-def check_promise(model: str, folder: Path) -> None:
-    """Raise ``SourceError`` for a checkpoint with another width or shorter texts than the catalogue promises."""
+def check_promise(promise: Model, folder: Path) -> None:
+    """Raise ``SourceError`` for a checkpoint with another width or shorter texts than the model promises."""
+    model = promise.triton_model
     # optimum's graph neither pads vectors nor starts positions over.
-    promise, positions, small = PROMISES[model], usable_positions(folder), stands_in(folder) and is_packed(folder)
-    width = int(read_json(folder / "config.json").get("hidden_size", 0))
+    positions, small = usable_positions(folder), stands_in(folder) and is_packed(folder)
+    width = hidden_width(folder)
     if promise.width and not (width == promise.width or (small and width < promise.width)):
         raise SourceError(f"{folder} gives vectors of {width} numbers, and {model} promises {promise.width}")
     if positions < promise.max_tokens and not small:

@@ -19,8 +19,6 @@ from scripts.export_models.onnx_graph import Graph
 CONVOLUTIONS = frozenset({"Conv", "ConvTranspose"})
 ELEMENTWISE = {"Add", "Sub", "Mul", "Div", "LeakyRelu", "Relu", "Tanh", "Sigmoid"}
 
-# Builds the nodes that replace a node, given the weights of its graph; None if it stays.
-Replacement = Callable[[onnx.NodeProto, dict[str, NDArray[Any]]], Graph | None]
 Count = Callable[[onnx.ModelProto], int]
 
 
@@ -105,11 +103,6 @@ def nodes_of(model: onnx.ModelProto, *kinds: str) -> list[onnx.NodeProto]:
     return [node for graph in graphs_in(model.graph) for node in graph.node if node.op_type in kinds]
 
 
-def replace_each(model: onnx.ModelProto, kind: str, build: Replacement) -> int:
-    """Replace the nodes of a kind, also inside loops, by what ``build`` returns for them; returns the number."""
-    return sum(_replace_each(graph, kind, build) for graph in graphs_in(model.graph))
-
-
 def graphs_in(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
     """A graph and its subgraphs, such as the bodies of loops."""
     yield graph
@@ -117,25 +110,6 @@ def graphs_in(graph: onnx.GraphProto) -> Iterator[onnx.GraphProto]:
         for attribute in node.attribute:
             if attribute.type == onnx.AttributeProto.GRAPH:
                 yield from graphs_in(attribute.g)
-
-
-def _replace_each(graph: onnx.GraphProto, kind: str, build: Replacement) -> int:
-    weights = {weight.name: numpy_helper.to_array(weight) for weight in graph.initializer}
-    nodes: list[onnx.NodeProto] = []
-    count = 0
-    for node in graph.node:
-        known = node.op_type == kind and all(name in weights for name in node.input[1:])
-        built = build(node, weights) if known else None
-        if built is None:
-            nodes.append(node)
-        else:
-            nodes += built.nodes
-            graph.initializer.extend(built.weights)
-            count += 1
-    if count:
-        replace_nodes(graph, nodes)
-        drop_unused(graph)
-    return count
 
 
 class Editing:

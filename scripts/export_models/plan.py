@@ -7,7 +7,6 @@ from frontend.catalogue.kokoro import Speaker
 from frontend.catalogue.models import Served
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX
 from scripts.export_models.checkpoints import (
-    ADDED_VOICES,
     EMBEDDER,
     KOKORO_82M,
     RERANKER,
@@ -22,21 +21,22 @@ from scripts.export_models.checkpoints import (
 )
 
 # The models of the contract, and that of Kokoro's voices, which speaks some of them in the demo.
-CHECKPOINTS = {
+CHECKPOINTS: dict[str, Checkpoint] = {
     "m3_embedder": EMBEDDER,
     "m3_reranker": RERANKER,
     "whisper_turbo": WHISPER_TURBO,
     "whisper_large_v3": WHISPER_LARGE,
     **{f"{TRITON_PREFIX}{voice}": VOICES for voice in VOICE_FILES},
+    KOKORO: KOKORO_82M,
 }
-MODELS = tuple(CHECKPOINTS)
-ALL_MODELS = (*MODELS, KOKORO)
+ALL_MODELS = tuple(CHECKPOINTS)
+MODELS = tuple(model for model in ALL_MODELS if model != KOKORO)
 # Raise it with each change of what an export writes, so that the next start exports again: with changes of the code
 # here, of the calibration texts, of the demo's voices, and of the libraries that write files.
 EXPORT_VERSION = 3
-# Changes of what is written for one kind of checkpoint alone: for voices a sample, for Whisper an encoder of windows of
-# any length.
-_OWN_CHANGES = {"voices": 1, "whisper": 1}
+# Changes of what is written for one kind of checkpoint alone: for voices a sample and a pass less, for Whisper an
+# encoder of windows of any length.
+_OWN_CHANGES = {"voices": 2, "whisper": 1}
 # Exit codes: no model could be exported; some could not.
 NONE_LEFT, SOME_FAILED = 2, 3
 # The exit code of --stale if a model is out of date.
@@ -65,25 +65,15 @@ def voice_of(model: str) -> str:
     return model.removeprefix(TRITON_PREFIX) if model.startswith(TRITON_PREFIX) else ""
 
 
-def checkpoint_of(model: str) -> Checkpoint:
-    """The checkpoint of a model, which is the folder of added voices for a model that the catalogue does not have."""
-    return KOKORO_82M if model == KOKORO else CHECKPOINTS.get(model, ADDED_VOICES)
-
-
-def version_of(model: str) -> int:
-    """The version of what an export of the model writes."""
-    return EXPORT_VERSION + _OWN_CHANGES.get(checkpoint_of(model).kind, 0)
+def version_of(checkpoint: Checkpoint) -> int:
+    """The version of what an export of the checkpoint writes."""
+    return EXPORT_VERSION + _OWN_CHANGES.get(checkpoint.kind, 0)
 
 
 def weights_of(model: str, folder: Path) -> list[Path]:
     """The files in a checkpoint's ``folder`` that the export of a model reads."""
     voice = voice_of(model)
     return voice_files(folder, voice) if voice else files_read(folder)
-
-
-def checkpoints_of(models: Sequence[str]) -> list[Checkpoint]:
-    """The checkpoints of ``models``, each once."""
-    return list(dict.fromkeys(checkpoint_of(model) for model in models))
 
 
 def seconds(sizes: Mapping[Checkpoint, int], threads: int) -> float:

@@ -8,17 +8,24 @@ import hashlib
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
+from types import MappingProxyType
 from typing import Protocol
 
 from frontend.catalogue.kokoro import Speaker
+from frontend.catalogue.voices import KOKORO
 from scripts.export_models.checkpoints import (
     ADDED_VOICES,
+    CTRANSLATE2,
     HUB_ADDRESS,
     KOKORO_82M,
+    OWN_FILES,
     PROMISES,
+    WEIGHTS,
     Checkpoint,
+    MissingFileError,
     SourceError,
     bytes_in,
     check_model,
@@ -26,23 +33,25 @@ from scripts.export_models.checkpoints import (
     check_voice,
     hub_hashes,
     in_words,
+    read_json,
 )
 from scripts.export_models.demo import packages
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.kokoro.styles import check_file, hub_file, local_file
-from scripts.export_models.plan import CHECKPOINTS, checkpoint_of, voice_of
+from scripts.export_models.plan import CHECKPOINTS, voice_of
 from scripts.export_models.progress import SILENT, Progress
 
-# Checkpoints that no source has.
-_OWN = (ADDED_VOICES, KOKORO_82M)
 # The longest wait for the hub's first answer.
 _HUB_SECONDS = 10
 # The hub's client gives unfinished downloads these names.
 _UNFINISHED = "*.incomplete"
+# In the folder of an operator's checkpoint once all of its files are there.
+_COMPLETE = ".complete"
+_SHA1_DIGITS, _PIECE_BYTES = 40, 1 << 20
 
 
 class Source(Protocol):
-    """Provides checkpoints."""
+    """Provides checkpoints of the catalogue's models."""
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
         """The ``models`` that cannot be exported, each with the reason, as far as a check of seconds finds."""
@@ -52,14 +61,6 @@ class Source(Protocol):
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
         """The local folder of a checkpoint, which is downloaded first if it is missing."""
-
-
-def faults_but_not_all(source: Source, models: Sequence[str]) -> dict[str, str]:
-    """Why some of the ``models`` cannot be exported; raises ``SourceError`` if the source can give none."""
-    faults = source.faults(models)
-    if faults and len(faults) == sum(checkpoint_of(model) not in _OWN for model in models):
-        raise SourceError(next(iter(faults.values())))
-    return faults
 
 
 def _download(name: str, size: int, licence: str) -> str:
@@ -89,7 +90,7 @@ class FolderSource:
             return
         check_model(folder, checkpoint.kind)
         if model in PROMISES:
-            check_promise(model, folder)
+            check_promise(PROMISES[model], folder)
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         return []
@@ -101,9 +102,13 @@ class FolderSource:
         return folder
 
 
-def _digest(path: Path) -> str:
+def _has_hash(path: Path, wanted: str) -> bool:
+    """Whether a file has a hash: SHA-256, or git's of a blob, which is what the hub names for small files."""
+    hashed = hashlib.sha1(b"blob %d\0" % path.stat().st_size) if len(wanted) == _SHA1_DIGITS else hashlib.sha256()
     with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+        while piece := file.read(_PIECE_BYTES):
+            hashed.update(piece)
+    return hashed.hexdigest() == wanted
 
 
 class HubSource:
@@ -148,6 +153,34 @@ class HubSource:
             self._download(checkpoint, file, folder)
         return folder
 
+    def fetch_own(self, checkpoint: Checkpoint) -> Path:
+        """The local folder of an operator's checkpoint, all of whose files that exports read are downloaded first.
+
+        No list has their hashes: each file must have the one that the hub names for the commit.
+        """
+        folder = self._cache / checkpoint.repository / checkpoint.revision
+        if not (done := folder / _COMPLETE).is_file():
+            for file in OWN_FILES[checkpoint.kind]:
+                with suppress(MissingFileError):
+                    self._download(checkpoint, file, folder)
+            self._download_weights(checkpoint, folder)
+            done.touch()
+        return folder
+
+    def _download_weights(self, checkpoint: Checkpoint, folder: Path) -> None:
+        """Download the first file of weights that there is, and the files that it names if it is an index."""
+        for file in (*WEIGHTS, CTRANSLATE2):
+            try:
+                self._download(checkpoint, file, folder)
+            except MissingFileError:
+                continue
+            named = read_json(folder / file).get("weight_map", {}) if file.endswith(".json") else {}
+            # A name with folders could be anywhere.
+            for part in sorted({Path(str(name)).name for name in named.values()}):
+                self._download(checkpoint, part, folder)
+            return
+        raise SourceError(f"{checkpoint.repository} has no weights: neither {WEIGHTS[0]} nor {WEIGHTS[1]}")
+
     def _downloaded(self, checkpoint: Checkpoint, file: str, folder: Path) -> Path:
         """Download a file. After an interruption, resume as long as each attempt brings more bytes."""
         from huggingface_hub import constants, hf_hub_download
@@ -179,27 +212,29 @@ class HubSource:
         from huggingface_hub.errors import EntryNotFoundError, HfHubHTTPError
 
         name = f"{checkpoint.repository}/{file}"
-        if (pinned := hub_hashes().get(name)) is None:
+        pinned = "" if checkpoint.own else hub_hashes().get(name)
+        if pinned is None:
             raise SourceError(
                 f"{name} has no SHA-256 in hub.sha256: MODELS=folder takes files that were checked by hand"
             )
-        if (folder / file).is_file():
-            if _digest(folder / file) == pinned:
+        if pinned and (folder / file).is_file():
+            if _has_hash(folder / file, pinned):
                 return
             # The hub's client takes a file that is there for the one that it downloaded.
             (folder / file).unlink()
         try:
             url = hf_hub_url(checkpoint.repository, file, revision=checkpoint.revision, endpoint=self._address)
             expected = get_hf_file_metadata(url, endpoint=self._address)
+            pinned = pinned or expected.etag or ""
             size = expected.size or 1
             with self._progress.downloading(f"{file} ({in_words(size)})", size, lambda: bytes_in(folder, _UNFINISHED)):
                 path = self._downloaded(checkpoint, file, folder)
         except EntryNotFoundError:
-            raise SourceError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None
+            raise MissingFileError(f"{checkpoint.repository} has no file {file} at its pinned revision") from None
         except (HfHubHTTPError, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise SourceError(f"{name} could not be downloaded: {reason}") from error
-        if _digest(path) != pinned:
+        if not _has_hash(path, pinned):
             path.unlink()
             raise SourceError(f"{name} of {self._address} does not have its pinned hash: what was sent is another file")
 
@@ -225,40 +260,75 @@ class DemoSource:
         return folder
 
 
-class WithOwnVoices:
-    """A ``source``, with Kokoro from the ``demo`` and the folder of added voices of Piper.
+class Sources:
+    """A ``source`` for the catalogue's models, the ``demo`` for Kokoro, and what the operator adds.
 
-    The descriptions of these are checked where they are read, and Kokoro's packages when they are downloaded.
+    That is the folder of added ``voices`` of Piper, whose descriptions are checked where they are read, and the
+    checkpoints of added ``models``, by Triton model: folders, or repositories of the ``hub``.
     """
 
-    def __init__(self, source: Source, demo: DemoSource, voices: Path | None) -> None:
-        self._source, self._demo, self._voices = source, demo, voices
+    def __init__(
+        self, source: Source, demo: DemoSource, hub: HubSource, voices: Path | None, models: Mapping[str, Checkpoint]
+    ) -> None:
+        self._source, self._demo, self._hub, self._voices, self._models = source, demo, hub, voices, models
 
-    def faults(self, models: Sequence[str]) -> dict[str, str]:
-        return self._source.faults([model for model in models if checkpoint_of(model) not in _OWN])
+    def checkpoint_of(self, model: str) -> Checkpoint:
+        """The checkpoint of a model; a voice that the catalogue does not have is added."""
+        return CHECKPOINTS.get(model) or self._models.get(model, ADDED_VOICES)
+
+    def faults_but_not_all(self, models: Sequence[str]) -> dict[str, str]:
+        """Why some of the ``models`` cannot be exported; raises ``SourceError`` if the source can give none of its."""
+        given = [model for model in models if not self.checkpoint_of(model).own and model != KOKORO]
+        faults = self._source.faults(given)
+        if faults and len(faults) == len(given):
+            raise SourceError(next(iter(faults.values())))
+        return faults
+
+    def faults_of_own(self) -> dict[str, str]:
+        """Why added models whose checkpoints are folders cannot be exported."""
+        faults = {}
+        for model, checkpoint in self._models.items():
+            try:
+                if not checkpoint.revision:
+                    check_model(self.fetch(checkpoint), checkpoint.kind)
+            except SourceError as error:
+                faults[model] = str(error)
+        return faults
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
-        packages = [each for each in checkpoints if each is KOKORO_82M]
-        others = [each for each in checkpoints if each not in _OWN]
-        return [*self._source.downloads(others), *self._demo.downloads(packages)]
+        """A line for each checkpoint that ``fetch`` will download, with size and licence."""
+        own = [each for each in checkpoints if each.own]
+        return [
+            *self._source.downloads([each for each in checkpoints if not each.own and each is not KOKORO_82M]),
+            *self._demo.downloads([each for each in checkpoints if each is KOKORO_82M]),
+            *(f"{each.repository} at {each.revision[:12]}, from the hub" for each in own if each.revision),
+        ]
 
     def fetch(self, checkpoint: Checkpoint) -> Path:
+        """The local folder of a checkpoint, which is downloaded first if it is missing."""
         if checkpoint is ADDED_VOICES and self._voices is not None:
             return self._voices
-        return (self._demo if checkpoint is KOKORO_82M else self._source).fetch(checkpoint)
+        if not checkpoint.own:
+            return (self._demo if checkpoint is KOKORO_82M else self._source).fetch(checkpoint)
+        if checkpoint.revision:
+            return self._hub.fetch_own(checkpoint)
+        if not (folder := Path(checkpoint.repository)).is_dir():
+            raise SourceError(f"{folder} does not exist; it must hold a checkpoint")
+        return folder
 
 
 def source_of(
-    name: str, folder: Path | None, work: Path, progress: Progress = SILENT, voices: Path | None = None
-) -> Source:
-    """The source of that ``name``: demo, hub, or folder with the checkpoints in ``folder``; and added ``voices``."""
-    demo = DemoSource(work / "demo", progress)
-    sources: dict[str, Source] = {
-        "demo": demo,
-        "hub": HubSource(work / "hub", progress=progress),
-        "folder": FolderSource(folder or Path()),
-    }
-    return WithOwnVoices(sources[name], demo, voices)
+    name: str,
+    folder: Path | None,
+    work: Path,
+    progress: Progress = SILENT,
+    voices: Path | None = None,
+    models: Mapping[str, Checkpoint] = MappingProxyType({}),
+) -> Sources:
+    """The source of that ``name``: demo, hub, or folder with the checkpoints in ``folder``; with ``Sources``' own."""
+    demo, hub = DemoSource(work / "demo", progress), HubSource(work / "hub", progress=progress)
+    sources: dict[str, Source] = {"demo": demo, "hub": hub, "folder": FolderSource(folder or Path())}
+    return Sources(sources[name], demo, hub, voices, models)
 
 
 def styles(

@@ -7,7 +7,6 @@ from pathlib import Path
 
 from scripts.export_models import plan
 from scripts.export_models.checkpoints import (
-    ADDED_VOICES,
     KOKORO_82M,
     Checkpoint,
     SourceError,
@@ -15,7 +14,7 @@ from scripts.export_models.checkpoints import (
     in_words,
 )
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.sources import Source
+from scripts.export_models.sources import Sources
 
 # The default folder of downloads, logs and intermediate files.
 WORK = Path("build/export")
@@ -37,16 +36,19 @@ class Need:
         return f"{in_words(self.size)} of {self.what}"
 
 
-def sizes(name: str, source: Source, models: Sequence[str]) -> dict[Checkpoint, int]:
-    """The bytes of the weights of each checkpoint, or of an export of the demo's. ``name`` is the source's."""
+def sizes(name: str, source: Sources, models: Sequence[str]) -> dict[Checkpoint, int]:
+    """The bytes of the weights of each checkpoint, or of an export of the demo's. ``name`` is the source's.
+
+    Those of an added checkpoint of the hub are not known.
+    """
     found = {}
-    for checkpoint in plan.checkpoints_of(models):
+    for checkpoint in dict.fromkeys(map(source.checkpoint_of, models)):
         found[checkpoint] = checkpoint.size
-        if checkpoint is KOKORO_82M:
+        if checkpoint is KOKORO_82M or (checkpoint.own and checkpoint.revision):
             continue
-        if name == "folder" or checkpoint is ADDED_VOICES:
+        if name == "folder" or checkpoint.own:
             folder = source.fetch(checkpoint)
-            files = [plan.weights_of(model, folder) for model in models if plan.checkpoint_of(model) == checkpoint]
+            files = [plan.weights_of(model, folder) for model in models if source.checkpoint_of(model) == checkpoint]
             found[checkpoint] = sum(path.stat().st_size for paths in files for path in paths)
         elif name == "demo":
             found[checkpoint] = PUBLISHED[checkpoint.kind].size
@@ -65,9 +67,9 @@ def needs(name: str, sizes: Mapping[Checkpoint, int], work: Path, repository: Pa
 
 def _downloads(name: str, sizes: Mapping[Checkpoint, int], work: Path) -> int:
     """Bytes still to be written; packages stay until the model is made of their files, each of about their size."""
-    packed = {each.kind for each in sizes if each is KOKORO_82M or (name == "demo" and each is not ADDED_VOICES)}
+    packed = {each.kind for each in sizes if each is KOKORO_82M or (name == "demo" and not each.own)}
     missing = [PUBLISHED[kind] for kind in packed if not PUBLISHED[kind].lies_in(work / "demo" / kind)]
-    hub = {each: size for each, size in sizes.items() if each not in (ADDED_VOICES, KOKORO_82M) and name == "hub"}
+    hub = {each: size for each, size in sizes.items() if name == "hub" and not each.own and each is not KOKORO_82M}
     left = [max(0, size - bytes_in(work / "hub" / each.repository)) for each, size in hub.items()]
     return sum(3 * published.download for published in missing) + sum(left)
 

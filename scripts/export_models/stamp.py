@@ -8,29 +8,32 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from types import MappingProxyType
 
+from frontend.catalogue.added_models import AddedModel
 from frontend.catalogue.kokoro import Speaker
+from frontend.catalogue.models import ADDED_PREFIX
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import ADDED_VOICES, KOKORO_82M
+from scripts.export_models.checkpoints import KOKORO_82M
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.kokoro.styles import local_file
 from scripts.export_models.precisions import text_precisions
-from scripts.export_models.sources import Source
+from scripts.export_models.sources import Sources
 
 _FILE = "exported.json"
-# The source of added voices.
-ADDED = "voices"
+# The sources of added voices and models.
+ADDED, OWN = "voices", "models"
 
 
 @dataclass(frozen=True)
 class Stamp:
     """An export of a ``checkpoint`` by a ``version`` of the export; ``precision`` has the precisions to try.
 
-    ``source`` is demo, hub or folder, or voices for an added voice. ``way`` is how it was exported, ``why`` what was
-    measured to choose it, ``skipped`` has the ways that failed with the reasons, ``not_checked`` the checks that were
-    not made. If no way worked, ``failed`` has the reason. ``voices`` are those that the model speaks, if it speaks
-    several; ``without`` has the reason for each other one.
+    ``source`` is demo, hub or folder, or voices or models for what is added. ``way`` is how it was exported, ``why``
+    what was measured to choose it, ``skipped`` has the ways that failed with the reasons, ``not_checked`` the checks
+    that were not made. If no way worked, ``failed`` has the reason. ``voices`` are those that the model speaks, if it
+    speaks several; ``without`` has the reason for each other one.
     """
 
     checkpoint: str = ""
@@ -74,24 +77,41 @@ class Digests:
 
 
 def wanted(
-    model: str, source: Source, name: str, precision: str, digests: Digests, speakers: Sequence[Speaker] = ()
+    model: str,
+    source: Sources,
+    name: str,
+    precision: str,
+    digests: Digests,
+    speakers: Sequence[Speaker] = (),
+    own: Mapping[str, AddedModel] = MappingProxyType({}),
 ) -> Stamp:
-    """The stamp that an export of ``model`` will have, from the source of that ``name``."""
-    checkpoint = plan.checkpoint_of(model)
+    """The stamp that an export of ``model`` will have, from the source of that ``name``; ``own`` are added models."""
+    checkpoint = source.checkpoint_of(model)
     if checkpoint is KOKORO_82M:
-        return Stamp(_kokoro(speakers, digests), "", plan.version_of(model), voices=_voices(speakers))
+        return Stamp(_kokoro(speakers, digests), "", plan.version_of(checkpoint), voices=_voices(speakers))
+    if added := own.get(model):
+        precision = precision if added.precision == "auto" else added.precision
     # For auto, what this processor can counts: what it is fast in is measured when the model is exported.
     text = " ".join([*["auto"] * (precision == "auto"), *text_precisions(precision)])
     precisions = {"text": text, "whisper": precision, "voices": ""}[checkpoint.kind]
-    name = ADDED if checkpoint is ADDED_VOICES else name
-    return Stamp(_checkpoint(model, source, name, digests), precisions, plan.version_of(model), name)
+    found = _checkpoint(model, source, name, digests)
+    if added:
+        found = _digest({"checkpoint": found, "pooling": added.pooling, "max_tokens": str(added.max_tokens)})
+    return Stamp(found, precisions, plan.version_of(checkpoint), kind_of_source(model, name))
 
 
 def failed(model: str, reason: str, source: str, speakers: Sequence[Speaker] = ()) -> Stamp:
     """The stamp of a ``model`` that cannot be exported. Kokoro's has no source, because all have the same."""
     if model == KOKORO:
         return Stamp(failed=reason, voices=_voices(speakers))
-    return Stamp(source=ADDED if plan.checkpoint_of(model) is ADDED_VOICES else source, failed=reason)
+    return Stamp(source=kind_of_source(model, source), failed=reason)
+
+
+def kind_of_source(model: str, name: str) -> str:
+    """The source in a model's stamp: what is added has one of its own, whatever the ``name`` of the others' is."""
+    if model.startswith(ADDED_PREFIX):
+        return OWN
+    return name if model in plan.CHECKPOINTS else ADDED
 
 
 def without(made: Stamp, reasons: Mapping[str, str]) -> Stamp:
@@ -117,12 +137,12 @@ def _kokoro(speakers: Sequence[Speaker], digests: Digests) -> str:
     return _digest(files)
 
 
-def _checkpoint(model: str, source: Source, name: str, digests: Digests) -> str:
+def _checkpoint(model: str, source: Sources, name: str, digests: Digests) -> str:
     """The commit of the hub, or a digest; what is pinned is checked when it is downloaded."""
-    checkpoint = plan.checkpoint_of(model)
-    if name == "hub":
+    checkpoint = source.checkpoint_of(model)
+    if checkpoint.revision if checkpoint.own else name == "hub":
         return f"{checkpoint.repository} {checkpoint.revision}"
-    if name in ("folder", ADDED):
+    if name == "folder" or checkpoint.own:
         folder = source.fetch(checkpoint)
         return _digest({str(path.relative_to(folder)): digests.of(path) for path in plan.weights_of(model, folder)})
     return _digest(PUBLISHED[checkpoint.kind].sha256)
@@ -162,6 +182,7 @@ def missing(repository: Path, names: Iterable[str], source: str) -> list[str]:
 
 
 def added(repository: Path) -> list[str]:
-    """The added voices in a repository, also those that could not be exported."""
-    found = {path.name: read(repository, path.name) for path in sorted(repository.glob(f"{TRITON_PREFIX}*"))}
-    return [name for name, stamp in found.items() if stamp is not None and stamp.source == ADDED]
+    """The added voices and models in a repository, also those that could not be exported."""
+    paths = [path for prefix in (TRITON_PREFIX, ADDED_PREFIX) for path in sorted(repository.glob(f"{prefix}*"))]
+    found = {path.name: read(repository, path.name) for path in paths}
+    return [name for name, stamp in found.items() if stamp is not None and stamp.source in (ADDED, OWN)]

@@ -21,8 +21,9 @@ from typing import TextIO
 
 from frontend.catalogue.voices import KOKORO
 from scripts.export_models import plan, sources, stamp
-from scripts.export_models.checkpoints import SourceError, in_words, voice_files
-from scripts.export_models.options import parse
+from scripts.export_models.added_models import promise_of
+from scripts.export_models.checkpoints import PROMISES, SourceError, check_model, in_words, voice_files
+from scripts.export_models.options import chosen_source, parse
 from scripts.export_models.parity import Exported, first_that_passes, table
 from scripts.export_models.progress import Progress, repeated
 from scripts.export_models.stamp import Stamp
@@ -52,7 +53,8 @@ class _Shown(Progress):
 
         The kernel's own limits would count mapped files.
         """
-        most = plan.TEXT_MEMORY if plan.checkpoint_of(self._model).kind == "text" else float("inf")
+        kind = chosen_source(options).checkpoint_of(self._model).kind
+        most = plan.TEXT_MEMORY if kind == "text" else float("inf")
 
         def watch() -> None:
             self._bar.show(self._done, self._text)
@@ -69,8 +71,10 @@ class _Shown(Progress):
 
 def _export(options: argparse.Namespace, model: str, progress: Progress) -> Exported:
     """Export a model in the first way whose checks pass; each kind of model imports its own libraries."""
-    source = sources.source_of(options.source, options.folder, options.work, progress, options.voices)
-    folder, target = source.fetch(plan.checkpoint_of(model)), options.repository / model
+    source = chosen_source(options, progress)
+    checkpoint, target = source.checkpoint_of(model), options.repository / model
+    folder, own = source.fetch(checkpoint), options.own.get(model)
+    precision = own.precision if own and own.precision != "auto" else options.precision
     progress.step("loading", 0, 1)
     passing = partial(first_that_passes, strict=options.strict)
     if name := plan.voice_of(model):
@@ -84,22 +88,25 @@ def _export(options: argparse.Namespace, model: str, progress: Progress) -> Expo
         styles, options.without = sources.styles(options.speakers, options.work, progress)
         write = partial(kokoro.export, model, folder, target / "1", styles=styles, progress=progress)
         return passing(kokoro.ways(), write)
-    if plan.checkpoint_of(model).kind == "whisper":
+    if own:
+        check_model(folder, checkpoint.kind)
+        (target / "1").mkdir(parents=True, exist_ok=True)
+    if checkpoint.kind == "whisper":
         from scripts.export_models import whisper
 
         write = partial(whisper.export, model, folder, target / "1", progress=progress)
-        return passing(whisper.ways(options.precision), write)
+        return passing(whisper.ways(precision, folder), write)
     from scripts.export_models import text
 
-    precisions, why = text.precisions(options.precision, folder, options.work / "speeds.json", progress)
-    write = partial(text.export, text.load(model, folder), folder, target / "1", progress=progress)
+    precisions, why = text.precisions(precision, folder, options.work / "speeds.json", progress)
+    loaded = text.load(promise_of(own, folder), folder, own.pooling) if own else text.load(PROMISES[model], folder)
+    write = partial(text.export, loaded, folder, target / "1", progress=progress)
     return replace(passing(precisions, write), why=why)
 
 
 def _stamped(options: argparse.Namespace, model: str, exported: Exported) -> Stamp:
-    source = sources.source_of(options.source, options.folder, options.work, voices=options.voices)
-    digests = stamp.Digests(options.work / "digests.json")
-    wanted = stamp.wanted(model, source, options.source, options.precision, digests, options.speakers)
+    source, digests = chosen_source(options), stamp.Digests(options.work / "digests.json")
+    wanted = stamp.wanted(model, source, options.source, options.precision, digests, options.speakers, options.own)
     not_checked = [check.what for check in exported.checks if check.difference is None]
     made = replace(wanted, way=exported.way, why=exported.why, skipped=exported.skipped, not_checked=not_checked)
     without = getattr(options, "without", {})

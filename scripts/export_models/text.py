@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import onnx
@@ -20,10 +20,9 @@ import torch
 from numpy.typing import NDArray
 from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassification, AutoTokenizer
 
-from frontend.catalogue.models import EMBEDDINGS
+from frontend.catalogue.models import EMBEDDINGS, Model
 from scripts.export_models import text_checks, text_int8, text_optimum
 from scripts.export_models.checkpoints import (
-    PROMISES,
     SourceError,
     check_promise,
     is_packed,
@@ -135,14 +134,14 @@ def _texts(config: Any) -> Ids:
 
 @dataclass(frozen=True)
 class TextModel:
-    """The ``original`` of a text model, and what makes vectors or scores of its hidden states.
+    """The ``original`` of a text model, what it ``promises``, and what makes vectors or scores of its hidden states.
 
     ``score`` is for an encoder that scores pairs without a head. The graph is written here if it ``is_packed``, else by
     optimum. ``separator`` is the token that ends a text of a pair. The ids of texts are for ``calibration``, for
     comparisons at every length, and ``held_out`` of the calibration.
     """
 
-    name: str
+    promise: Model
     original: Any
     pooling: Pooling
     score: PairScore | None
@@ -153,9 +152,13 @@ class TextModel:
     separator: int = -1
 
     @property
+    def name(self) -> str:
+        return self.promise.triton_model
+
+    @property
     def width(self) -> int:
-        """The width that the catalogue promises of its vectors; 0 for a reranker."""
-        return PROMISES[self.name].width
+        """The width of its vectors; 0 for a reranker."""
+        return self.promise.width
 
     def graph(self, model: Trained, precision: Precision) -> onnx.ModelProto:
         if self.width:
@@ -174,7 +177,7 @@ class TextModel:
             return np.pad(vector, (0, self.width - len(vector)))
         if self.score is None:
             with torch.inference_mode():
-                logits = self.original(**self._inputs(ids)).logits
+                logits = self.original(**self._inputs(ids)).logits.float()
             return np.array(torch.sigmoid(logits[0, 0]).item(), np.float32)
         end = ids.tolist().index(self.score.separator) + 1
         second = np.append(np.int32(self.score.start), ids[end + 1 :])
@@ -182,7 +185,7 @@ class TextModel:
 
     def _vector(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
         with torch.inference_mode():
-            hidden = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).last_hidden_state[0]
+            hidden = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).last_hidden_state[0].float()
         pooled = hidden[0] if self.pooling == "cls" else hidden.mean(0)
         vector: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=0).numpy()
         return vector
@@ -202,10 +205,13 @@ def _original(source: Path, *, has_head: bool) -> Any:
     return kind.from_pretrained(source, trust_remote_code=False, weights_only=True).float().eval()
 
 
-def load(name: str, source: Path) -> TextModel:
-    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need."""
-    check_promise(name, source)
-    embeds = PROMISES[name].operation == EMBEDDINGS
+def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> TextModel:
+    """Load the checkpoint in ``source`` and the texts that its calibration and its checks need.
+
+    Without a ``pooling``, the checkpoint says it.
+    """
+    check_promise(promise, source)
+    embeds = promise.operation == EMBEDDINGS
     has_head = not embeds and "SequenceClassification" in read_json(source / "config.json")["architectures"][0]
     tokenizer, positions = AutoTokenizer.from_pretrained(source, trust_remote_code=False), usable_positions(source)
 
@@ -214,9 +220,9 @@ def load(name: str, source: Path) -> TextModel:
         return [np.array(tokenizer(*text, truncation=True, max_length=positions).input_ids, np.int32) for text in texts]
 
     return TextModel(
-        name,
+        promise,
         _original(source, has_head=has_head),
-        "cls" if has_head else pooling_of(source),
+        "cls" if has_head else pooling or pooling_of(source),
         None if embeds or has_head else _pair_score(source, tokenizer),
         # An encoder without a head gets the texts of a pair one by one.
         tokenised(text_int8.texts(), pairs=has_head),
@@ -260,13 +266,13 @@ def _pair_score(source: Path, tokenizer: Any) -> PairScore:
 def export(model: TextModel, source: Path, target: Path, precision: Precision, progress: Progress) -> list[Check]:
     """Write the graph, tokenizer and settings of a model into ``target``, and compare it with its original."""
     if not model.is_packed:
-        write(model.padded_graph(), precision, target, max_tokens=PROMISES[model.name].max_tokens)
+        write(model.padded_graph(), precision, target, max_tokens=model.promise.max_tokens)
         return _checks(model, source, target, precision, progress)
     int8 = precision == "int8"
     inputs = text_int8.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
     weights = trained(model.original, inputs, progress)
     # A name for the graph would keep its weights in memory.
-    write(model.graph(weights, precision), precision, target, max_tokens=PROMISES[model.name].max_tokens)
+    write(model.graph(weights, precision), precision, target, max_tokens=model.promise.max_tokens)
     inputs.clear()
     return _checks(model, source, target, precision, progress)
 
@@ -277,7 +283,9 @@ def _checks(model: TextModel, source: Path, target: Path, precision: Precision, 
     texts = model.of_every_length if precision == "fp32" else model.held_out
     wanted = np.stack([model.answer(ids) for ids in progress.over(texts, "computing the original's answers")])
     if precision == "fp16":
-        found = text_checks.fp16(model.name, target / "model.onnx", texts, wanted, processors())
+        # No other way follows that needs it in float32.
+        model.original.half()
+        found = text_checks.fp16(model.name, lambda some: np.stack([model.answer(ids) for ids in some]), texts, wanted)
         return [*found, not_checked(model.name, "fp16: on CUDA itself")]
     run = session(target, processors())
     alone = text_checks.batch_invariant(model.name, run, model.of_every_length)

@@ -92,7 +92,7 @@ def export(
 ) -> list[Check]:
     """Write the voice ``source`` (``.onnx``, with ``.onnx.json`` next to it) into ``<target>/1``.
 
-    Rewritten for the kernels and caches of processors, it sounds the same and is 1.3 to 1.5 times as fast. The
+    Rewritten for the kernels and caches of processors, it sounds the same and is 1.2 to 1.5 times as fast. The
     description of an ``added`` voice, which the catalogue does not have, gets its language and gender.
     """
     voice = read_json(source.with_name(f"{source.name}.json"))

@@ -21,11 +21,13 @@ import openvino as ov
 from numpy.typing import NDArray
 from openvino import opset15 as op
 from openvino.op.util import Variable, VariableInfo
+from tokenizers import Tokenizer
 from transformers import WhisperModel
+from transformers.models.whisper.tokenization_whisper import LANGUAGES
 
 from scripts.export_models import whisper_checks
-from scripts.export_models.checkpoints import SourceError, read_json
-from scripts.export_models.parity import Check
+from scripts.export_models.checkpoints import CTRANSLATE2, SourceError, files_read, read_json
+from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.triton_code import recognizer_module
@@ -43,14 +45,21 @@ _MIDDLE, _LOW = 128, 16
 # CTranslate2's name of each precision; "int8" alone is OpenVINO's graphs.
 _COMPUTE_TYPES = {"int8": "int8", "int8 by CTranslate2": "int8", "fp32": "float32", "fp16": "float16"}
 
+# The way of a Whisper that CTranslate2 has converted before, whose folder names neither windows nor positions: all have
+# these.
+_AS_IT_IS = "CTranslate2"
+_WINDOW_SECONDS, _TARGET_POSITIONS = 30, 448
+
 Array = NDArray[np.float32]
 
 
-def ways(precision: str) -> list[str]:
-    """The ways to export a Whisper, beginning with ``precision``.
+def ways(precision: str, source: Path) -> list[str]:
+    """The ways to export a Whisper, beginning with ``precision``; what CTranslate2 has converted stays as it is.
 
     bf16 is fp32, since CTranslate2 does not compute in bfloat16 on processors.
     """
+    if (source / CTRANSLATE2).is_file():
+        return [_AS_IT_IS]
     if precision == "fp16":
         return ["fp16"]
     return ["fp32"] if precision in ("fp32", "bf16") else ["int8", "int8 by CTranslate2", "fp32"]
@@ -58,8 +67,12 @@ def ways(precision: str) -> list[str]:
 
 def export(name: str, source: Path, target: Path, way: str, progress: Progress = SILENT) -> list[Check]:
     """Write the folder ``whisper`` below ``target`` in one of the ways, and compare it with its original."""
-    folder, compute_type = target / "whisper", _COMPUTE_TYPES[way]
+    folder = target / "whisper"
     shutil.rmtree(folder, ignore_errors=True)
+    if way == _AS_IT_IS:
+        take_over(source, folder)
+        return [not_checked(name, "what CTranslate2 converted, with its original")]
+    compute_type = _COMPUTE_TYPES[way]
     convert(source, folder, compute_type, graphs=way == "int8", progress=progress)
     return whisper_checks.compare(source, folder, name, compute_type, progress)
 
@@ -99,6 +112,30 @@ def convert(
                 "knows one, and would refuse to detect a language"
             )
     shutil.copy(source / "tokenizer.json", target)
+    (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
+
+
+def take_over(source: Path, target: Path) -> None:
+    """Copy a Whisper that CTranslate2 has converted, and write ``quartet.json``.
+
+    Raises ``SourceError`` for one of English only.
+    """
+    target.mkdir(parents=True, exist_ok=True)
+    for path in files_read(source):
+        shutil.copy(path, target)
+    model, config = ctranslate2.models.Whisper(str(target), device="cpu"), read_json(source / "config.json")
+    if not model.is_multilingual:
+        raise SourceError(f"{source} is a Whisper of English only, which cannot detect a language")
+    tokens = Tokenizer.from_file(str(source / "tokenizer.json"))
+    found = {f"<|{code}|>": tokens.token_to_id(f"<|{code}|>") for code in LANGUAGES}
+    settings = {
+        "window_seconds": _WINDOW_SECONDS,
+        "mel_bins": model.n_mels,
+        "max_target_positions": _TARGET_POSITIONS,
+        "languages": {token.strip("<|>"): identity for token, identity in found.items() if identity is not None},
+        "suppressed": config.get("suppress_ids", []),
+        "suppressed_first": config.get("suppress_ids_begin", []),
+    }
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 

@@ -15,13 +15,14 @@ processors can share one read-only repository. ``FIT=threads=4,voices=2`` in the
 import argparse
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from frontend.catalogue.added_models import added_in
 from frontend.catalogue.exports import is_exported, read_export
-from frontend.catalogue.models import MODELS
-from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES, Voice, exported_voices
+from frontend.catalogue.models import ADDED_PREFIX, MODELS, Added
+from frontend.catalogue.voices import KOKORO, TRITON_PREFIX, VOICES
 from scripts.local_triton.checks import PreflightError
 from scripts.machine import cores, gpu_memory_bytes, memory_bytes, processors
 from scripts.run.fit_overrides import given_processors, overrides
@@ -171,19 +172,21 @@ class Fit:
 
 def _is_ours(model: str) -> bool:
     """Whether exports make this model; others come from the operator as they are."""
-    return model in {KOKORO, *(each.triton_model for each in MODELS.values())} or model.startswith(TRITON_PREFIX)
+    return model in {KOKORO, *(each.triton_model for each in MODELS.values())} or model.startswith(
+        (TRITON_PREFIX, ADDED_PREFIX)
+    )
 
 
 def _within(least: int, wanted: int, *most: int) -> int:
     return max(least, min(wanted, *most))
 
 
-def of_this_machine(environ: Mapping[str, str], added: Sequence[Voice] = ()) -> Fit:
-    """Fit to what this process may use, with ``added`` voices. ``FIT`` overrides numbers, as in ``threads=4,voices=2``.
+def of_this_machine(environ: Mapping[str, str], added: Added = Added()) -> Fit:  # noqa: B008
+    """Fit to what this process may use, with what is ``added``. ``FIT`` overrides numbers, as in ``threads=4``.
 
     Raises ``PreflightError`` if ``FIT`` is invalid.
     """
-    spoken = len(VOICES) + sum(not voice.of_kokoro for voice in added)
+    spoken = len(VOICES) + sum(not voice.of_kokoro for voice in added.voices)
     fitted = Fit.of(given_processors(environ) or processors(), memory_bytes(), cores(), spoken, gpu_memory_bytes())
     return replace(fitted, **overrides(environ))
 
@@ -195,7 +198,7 @@ def main() -> None:
     parser.add_argument("--name", default=CONFIG_NAME, help="of the configurations that Triton is told to read")
     options = parser.parse_args()
     try:
-        fit = of_this_machine(os.environ, exported_voices(options.repository))
+        fit = of_this_machine(os.environ, added_in(options.repository))
     except PreflightError as error:
         parser.error(str(error))
     if options.into:

@@ -55,7 +55,7 @@ Quartet is ready after {seconds:.0f} s. Ctrl-C stops it; {more} has what other s
 def prepare(choice: Choice) -> Stack | None:
     """The product with its database opened; if that fails, print why and return None."""
     choice.state.mkdir(parents=True, exist_ok=True)
-    previous, added = read_env(choice.state / _ENV_FILE), choice.own_voices
+    previous, added = read_env(choice.state / _ENV_FILE), choice.own
     stack = Stack(port_of(choice.port), os.environ, work=choice.state, previous=previous, added=added)
     try:
         stack.open_database()

@@ -16,17 +16,19 @@ import importlib.util
 import os
 import sys
 import sysconfig
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker
-from frontend.catalogue.voices import Voice
+from frontend.catalogue.models import Added
 from frontend.config.proxies import exclude_this_machine
 from scripts.export_models import space, stamp
 from scripts.export_models.added import AddedVoices, speakers
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models.added_models import added_of, checkpoint_of
+from scripts.export_models.checkpoints import Checkpoint, SourceError
 from scripts.export_models.plan import MODELS, models_of
-from scripts.export_models.sources import Source, faults_but_not_all, source_of
+from scripts.export_models.sources import Sources, source_of
 from scripts.export_models.space import Need
 from scripts.local_triton import checks
 from scripts.local_triton.checks import PreflightError
@@ -71,9 +73,10 @@ class Choice:
         return speakers(self.models, os.environ)
 
     @property
-    def own_voices(self) -> list[Voice]:
-        """The voices that the catalogue does not describe."""
-        return [*(speaker.voice for speaker in self.speakers), *self.added.voices.values()]
+    def own(self) -> Added:
+        """What the catalogue does not describe; raises ``SourceError`` for what cannot be."""
+        models = tuple(added.model() for added in added_of(os.environ))
+        return Added((*(speaker.voice for speaker in self.speakers), *self.added.voices.values()), models)
 
     @property
     def is_verified(self) -> bool:
@@ -93,6 +96,8 @@ class Choice:
         voices = f" VOICES_FOLDER={self.voices_folder}" if self.voices_folder else ""
         named = ",".join(f"{each.voice.name}:{each.style}" for each in self.speakers if each not in DEMO_SPEAKERS)
         own = f" [voices] {named}" if named else ""
+        if models := ",".join(f"{added.name}:{added.checkpoint}" for added in added_of(os.environ)):
+            own += f" [models] {models}"
         return f"MODELS={self.models}{folder} PRECISION={self.precision}{strict}{voices}{own}"
 
 
@@ -136,6 +141,7 @@ def check(choice: Choice) -> list[str]:
         if not Path(choice.folder).is_dir():
             raise PreflightError(f"FOLDER={choice.folder}: there is no such folder")
         faults = check_source(_source(choice))
+    faults += _will_not_be_served(_source(choice).faults_of_own())
     if choice.voices_folder:
         faults += faults_of_voices(choice)
     check_python()
@@ -150,7 +156,7 @@ def faults_of_voices(choice: Choice) -> list[str]:
     if not Path(choice.voices_folder).is_dir():
         raise PreflightError(f"VOICES_FOLDER={choice.voices_folder}: there is no such folder")
     found = choice.added
-    return [*(f"{model} will not be served: {fault}" for model, fault in found.faults.items()), *found.misnamed]
+    return [*_will_not_be_served(found.faults), *found.misnamed]
 
 
 def check_models(choice: Choice) -> None:
@@ -189,7 +195,9 @@ def check_python() -> None:
 def missing(choice: Choice) -> list[str]:
     """The models of the choice that are not exported yet."""
     voices = stamp.missing(state.REPOSITORY, choice.added.voices, stamp.ADDED)
-    return [*stamp.missing(state.REPOSITORY, models_of(choice.speakers), choice.models), *voices]
+    own = _own_checkpoints().keys() - _source(choice).faults_of_own().keys()
+    models = stamp.missing(state.REPOSITORY, sorted(own), stamp.OWN)
+    return [*stamp.missing(state.REPOSITORY, models_of(choice.speakers), choice.models), *voices, *models]
 
 
 def check_machine(choice: Choice) -> None:
@@ -213,20 +221,29 @@ def needs(choice: Choice) -> list[Need]:
     return [*packages, *space.needs(choice.models, sizes, space.WORK, state.REPOSITORY)]
 
 
-def _source(choice: Choice) -> Source:
+def _source(choice: Choice) -> Sources:
     voices = Path(choice.voices_folder) if choice.voices_folder else None
-    return source_of(choice.models, Path(choice.folder), space.WORK, voices=voices)
+    return source_of(choice.models, Path(choice.folder), space.WORK, voices=voices, models=_own_checkpoints())
 
 
-def check_source(source: Source) -> list[str]:
+def _own_checkpoints() -> dict[str, Checkpoint]:
+    """The checkpoints of the models of the settings file, by Triton model."""
+    return {added.triton_model: checkpoint_of(added, os.environ) for added in added_of(os.environ)}
+
+
+def check_source(source: Sources) -> list[str]:
     """A line for each model that the source lacks, as far as a check of seconds finds.
 
     Raises ``PreflightError`` if it has none.
     """
     try:
-        faults = faults_but_not_all(source, MODELS)
+        faults = source.faults_but_not_all(MODELS)
     except SourceError as error:
         raise PreflightError(str(error)) from None
+    return _will_not_be_served(faults)
+
+
+def _will_not_be_served(faults: Mapping[str, str]) -> list[str]:
     return [f"{model} will not be served: {fault}" for model, fault in faults.items()]
 
 

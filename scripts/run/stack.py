@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 import urllib.error
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from contextlib import ExitStack, closing
 from pathlib import Path
 from types import MappingProxyType
@@ -17,9 +17,9 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
+from frontend.catalogue.added_models import added_in
 from frontend.catalogue.exports import read_exports
-from frontend.catalogue.models import SPEECH
-from frontend.catalogue.voices import Voice, exported_voices
+from frontend.catalogue.models import SPEECH, Added
 from frontend.config.proxies import no_proxy
 from frontend.config.reading import FROM_FILE, PREFIX, read
 from frontend.config.settings import Settings
@@ -44,8 +44,8 @@ _TRITON_SECRET = f"{PREFIX}TRITON_SECRET"
 class Stack:
     """One Triton over ``repository`` and one frontend, with logs in ``work``.
 
-    ``previous`` is the ``environment`` of an earlier run, whose key and secret stay valid. ``added`` are the voices
-    that an export will put into the repository, if it is still to come.
+    ``previous`` is the ``environment`` of an earlier run, whose key and secret stay valid. ``added`` is what an
+    export will put into the repository, if it is still to come.
     """
 
     def __init__(
@@ -55,10 +55,10 @@ class Stack:
         repository: Path = REPOSITORY,
         work: Path = BUILD,
         previous: Mapping[str, str] = MappingProxyType({}),
-        added: Sequence[Voice] | None = None,
+        added: Added | None = None,
     ) -> None:
         self.url = f"http://127.0.0.1:{port}"
-        added = exported_voices(repository) if added is None else added
+        added = added_in(repository) if added is None else added
         self.fit = fit.of_this_machine(environ, added)
         own = {f"{PREFIX}MODEL_REPOSITORY": str(repository)}
         self._environ = with_defaults(environ, {**self.fit.settings(), **_own_folders(work)}) | own

@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from frontend.config.settings import Settings
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
@@ -80,12 +81,17 @@ async def test_a_request_that_arrives_on_a_kept_connection_while_others_end_is_a
     await ended
 
 
-async def test_a_hurried_end_drops_the_requests_in_flight(client: Client, triton: FakeTriton) -> None:
+@pytest.mark.parametrize("longest", [0.1, 3600.0])
+async def test_a_hurried_end_or_a_long_one_drops_the_requests_in_flight(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch, longest: float
+) -> None:
+    monkeypatch.setattr(Settings, "longest_drain_seconds", longest)
     triton.wait = asyncio.Event().wait
-    async with connection(client.server.port) as (reader, writer):
+    async with connection(client.server.port) as (reader, writer), asyncio.timeout(20):
         writer.write(EMBEDDED)
         await until(lambda: bool(triton.calls))
-        runner_of(client).hurry()
+        if longest > 1:
+            runner_of(client).hurry()
         await runner_of(client).cleanup()
         assert await reader.read() == b""
 

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.catalogue.models import Served
+from frontend.catalogue.models import Added, Served
 from frontend.catalogue.voices import exported_voices
 from frontend.config.settings import Settings
 from frontend.tritons.triton import Arrays
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton
 
-TRITON_MODELS = Served.of(added=exported_voices(ROOT / "model_repository")).triton_models
+TRITON_MODELS = Served.of(added=Added(exported_voices(ROOT / "model_repository"))).triton_models
 VOICE, EMBEDDER = "kokoro", "m3_embedder"
 
 

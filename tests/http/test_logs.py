@@ -68,6 +68,13 @@ async def test_an_answer_to_head_counts_no_body(client: Client, path: str, caplo
     assert [line["bytes_out"] for line in logged(caplog)] == [0]
 
 
+async def test_a_request_without_a_route_has_no_method_of_its_own_in_the_log(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await client.request("PROPFIND", "/v1/nothing")
+    assert [(line["method"], line["route"]) for line in logged(caplog)] == [("other", "other")]
+
+
 async def test_the_wait_for_a_slot_is_in_queue_seconds(
     client: Client, triton: FakeTriton, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -3,7 +3,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.operations.rerank.pipeline import order
+from frontend.dispatch.context import RequestContext
+from frontend.operations.packed_model import PackedModel
+from frontend.operations.rerank.pipeline import order, raw
 from tests.conftest import Client
 from tests.http.calls import contract_only, refusal
 
@@ -48,6 +50,21 @@ async def test_an_empty_document_is_scored(client: Client) -> None:
     assert len((await _post(client, documents=["", "a"]))["results"]) == 2
 
 
+async def test_a_request_is_as_long_as_its_query_and_its_documents(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Long ones are tokenized in a thread.
+    tokenize, lengths = PackedModel.tokenize, list[int]()
+
+    async def noted(model: PackedModel, function: Any, characters: int, context: RequestContext) -> Any:
+        lengths.append(characters)
+        return await tokenize(model, function, characters, context)
+
+    monkeypatch.setattr(PackedModel, "tokenize", noted)
+    await _post(client, query="what", documents=["a b", "c"])
+    assert lengths == [8]
+
+
 async def test_usage_counts_the_tokens_of_all_pairs(client: Client) -> None:
     assert (await _post(client, documents=["a", "a b"]))["usage"] == {"total_tokens": 13}
 
@@ -75,3 +92,7 @@ async def test_a_bad_parameter_is_400_and_named(client: Client, body: dict[str, 
 
 async def test_a_score_has_six_digits() -> None:
     assert order(np.array([0.1234567], np.float32)) == [(0, 0.123457)]
+
+
+async def test_a_raw_score_is_that_before_the_sigmoid() -> None:
+    assert raw(np.array([0.5, 0.75, 0.25], np.float32)) == pytest.approx([0.0, np.log(3), -np.log(3)])

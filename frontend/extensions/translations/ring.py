@@ -6,7 +6,6 @@ from aiohttp import web
 
 from frontend.app_keys import SETTINGS, TRANSCRIPTION
 from frontend.catalogue.endpoints import Paths
-from frontend.catalogue.models import MODELS
 from frontend.extensions.translations import openapi
 from frontend.extensions.translations.parameters import PARAMETERS, parse
 from frontend.http.form import Shape
@@ -25,7 +24,7 @@ async def translate(request: web.Request) -> web.StreamResponse:
 
 async def _start(app: web.Application, closing: AsyncExitStack) -> None:
     settings = app[SETTINGS]
-    models = {MODELS[model].triton_model for model in settings.served.translators().values()}
+    models = settings.served.translating
     for model in models:
         check_translation(settings.model_repository, model)
     app[TRANSCRIPTION].translate_with(models)

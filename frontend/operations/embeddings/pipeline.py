@@ -23,15 +23,34 @@ class EmbeddingPipeline:
             name: PackedModel(dispatcher, threads, model, OUTPUT, (model.width,), settings)
             for name, model in settings.served.by_id(EMBEDDINGS).items()
         }
+        self._prefixes = {
+            name: (model.document_prefix, model.query_prefix)
+            for name, model in settings.served.by_id(EMBEDDINGS).items()
+        }
 
     async def run(
         self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[NDArray[np.float32], int]:
-        """Unit vectors float32 [texts, width] in order, and the total tokens."""
+        """Unit vectors float32 [texts, width or dimensions] in order, and the total tokens."""
         texts, model = request.texts, self._models[request.model]
+        if prefix := self._prefixes[request.model][request.is_query]:
+            texts = [prefix + text for text in texts]
         ids = await model.tokenize(
             lambda: model.tokenizer.texts(texts, truncate=request.truncate), sum(map(len, texts)), context
         )
         tokens = sum(map(len, ids))
         async with reserve(request.model, tokens):
-            return await model.rows(ids, context), tokens
+            return shortened(await model.rows(ids, context), request.dimensions), tokens
+
+
+def shortened(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:
+    """The first ``dimensions`` numbers of vectors [texts, width], at length 1; all without ``dimensions``.
+
+    For models of Matryoshka representation learning (Kusupati et al. 2022).
+    """
+    if not dimensions:
+        return vectors
+    first = vectors[:, :dimensions]
+    # A vector of zeros stays one.
+    unit: NDArray[np.float32] = first / np.maximum(np.linalg.norm(first, axis=1, keepdims=True), np.float32(1e-12))
+    return unit

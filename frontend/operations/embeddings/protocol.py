@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from frontend.catalogue.extensions import CLIENT_PARAMETERS
 from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.errors import InvalidRequest
-from frontend.parameters.embeddings import FORMATS, PARAMETERS
+from frontend.parameters.embeddings import FORMATS, PARAMETERS, QUERIES
 
 _TOKENS = (
     "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
@@ -21,12 +21,18 @@ _TOKENS = (
 
 @dataclass(frozen=True)
 class EmbeddingRequest:
-    """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused."""
+    """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused.
+
+    Some models learned queries and documents with different prefixes; ``is_query`` is whether these are queries.
+    ``dimensions`` are the numbers of a vector that are wanted, 0 for all.
+    """
 
     model: str
     texts: list[str]
     encoding_format: str = FORMATS[0]
     truncate: bool = True
+    is_query: bool = False
+    dimensions: int = 0
 
 
 def _vector(served: Served) -> dict[str, Any]:
@@ -70,7 +76,19 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
         model=given["model"],
         texts=given["input"],
         encoding_format=given["encoding_format"] if is_first else given.get("embedding_type") or FORMATS[0],
+        is_query=given.get("input_type") in QUERIES,
+        dimensions=_dimensions(given, served),
     )
+
+
+def _dimensions(given: Mapping[str, Any], served: Served) -> int:
+    """The wanted size of vectors, for a model that was trained to give shorter ones; others ignore it."""
+    model, wanted = served.by_id(EMBEDDINGS)[given["model"]], given["dimensions"]
+    if not model.dimensions or wanted is None:
+        return 0
+    if wanted not in (sizes := sorted({*model.dimensions, model.width})):
+        raise InvalidRequest(f"dimensions must be one of {', '.join(map(str, sizes))}", param="dimensions")
+    return int(wanted)
 
 
 def _refuse_tokens(value: Any) -> None:

@@ -4,7 +4,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from frontend.catalogue.models import MODELS, SPEECH
+from frontend.catalogue.added_models import added_in
+from frontend.catalogue.models import MODELS, SPEECH, Model
 from frontend.catalogue.voices import DEFAULTS_BY_LANGUAGE, VOICES, Voice, exported_voices
 from scripts.run.state import REPOSITORY
 
@@ -18,14 +19,18 @@ def voices(repository: Path = REPOSITORY) -> Mapping[str, Voice]:
 
 def triton_models(repository: Path = REPOSITORY) -> tuple[str, ...]:
     """The Triton models that the API can call."""
-    others = [model.triton_model for model in MODELS.values() if model.triton_model]
+    others = [model.triton_model for model in _models(repository) if model.triton_model]
     return (*others, *voices(repository))
+
+
+def _models(repository: Path) -> tuple[Model, ...]:
+    return (*MODELS.values(), *added_in(repository).models)
 
 
 def api_names(model: str, repository: Path = REPOSITORY) -> tuple[str, str, str]:
     """Operation, model and voice in the API of calls that go to a Triton model."""
     voice = voices(repository).get(model)
-    for offered in MODELS.values():
+    for offered in _models(repository):
         if (voice and offered.operation == SPEECH) or (model and offered.triton_model == model):
             return offered.operation, offered.id, voice.name if voice else ""
     raise ValueError(f"no call of the API goes to {model}")

@@ -8,6 +8,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 
 from frontend.catalogue.kokoro import DEMO_SPEAKERS
+from frontend.catalogue.models import Added
 from frontend.config.reading import FROM_FILE, PREFIX, SettingsError
 from frontend.config.settings import Settings
 from frontend.extensions.metrics import GROUP
@@ -84,7 +85,7 @@ def _bad_file(text: str) -> Iterator[str]:
         file.flush()
         try:
             # The tests' exports are the demo's, where Kokoro has most voices.
-            own = DEMO_VOICES if "kokoro" in text else ()
+            own = Added(DEMO_VOICES if "kokoro" in text else ())
             read = Settings.from_env({f"{PREFIX}CONFIG": str(Path(file.name))}, own)
         except SettingsError as error:
             yield f"quartet.toml: {error}"

@@ -10,7 +10,8 @@ import pytest
 import pytest_asyncio
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
-from frontend.catalogue.models import Served
+from frontend.catalogue.added_models import added_in
+from frontend.catalogue.models import Added, Served
 from frontend.catalogue.voices import UNKNOWN, VOICES, exported_voices
 from frontend.config.settings import Settings
 from frontend.pages.openapi import document
@@ -26,7 +27,7 @@ LIST, SAMPLE = "/v1/audio/voices", b"RIFF, a sentence"
 def _repository(folder: Path) -> Path:
     """The exported models, ryan of an old export without a sample, and the added voice eva."""
     exported = ROOT / "model_repository"
-    for model in set(Served.of(added=exported_voices(exported)).triton_models) - {"piper_ryan"}:
+    for model in set(Served.of(added=Added(exported_voices(exported))).triton_models) - {"piper_ryan"}:
         (folder / model).symlink_to(exported / model)
     description = exported / "piper_ryan" / "1" / "voice.json"
     for name, more in (("ryan", {}), ("eva", {"added": {"language": "es", "gender": UNKNOWN}})):
@@ -43,7 +44,7 @@ def chosen(database: Path, tmp_path_factory: pytest.TempPathFactory) -> Settings
     folder = tmp_path_factory.mktemp("voices")
     shutil.copy(database, folder / "quartet.sqlite3")
     repository = _repository(tmp_path_factory.mktemp("repository"))
-    own = settings_in(folder, added=exported_voices(repository), extensions="voice_list")
+    own = settings_in(folder, added=added_in(repository), extensions="voice_list")
     return dataclasses.replace(own, model_repository=repository)
 
 

@@ -33,6 +33,10 @@ def test_a_request_passes_after_the_time_that_was_told(count: Count) -> None:
     assert _after(count, count.retry_after).open
 
 
+def test_a_limit_that_is_lowered_makes_nobody_wait_longer_than_a_minute() -> None:
+    assert Count(limit=1, previous=0, current=100, elapsed_us=1).retry_after == 60
+
+
 @given(COUNTS)
 def test_retry_after_is_at_most_a_second_too_long(count: Count) -> None:
     if not count.open and count.retry_after > 2:

@@ -52,9 +52,10 @@ def test_windows_lie_end_to_end_and_hold_the_sound_of_their_place_in_the_file(pr
     assert 1.2 < first.pieces[0][1] < 1.6
     whole = (audio * 32767).astype(np.int16)
     for window in (first, second, third):
-        ((_, second_of_file),) = window.pieces
-        start = round(second_of_file * 16_000)
-        assert preparing.kept(window) == whole[start : start + window.end - window.start].tolist()
+        ((begins, second_of_file),) = window.pieces
+        start, kept = round(second_of_file * 16_000), preparing.kept(window)
+        assert kept == whole[start : start + window.end - window.start].tolist()
+        assert (begins, window.seconds) == (0.0, len(kept) / 16_000)
 
 
 def test_the_pieces_of_a_window_lie_end_to_end(preparing: Preparing) -> None:

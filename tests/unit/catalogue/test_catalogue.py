@@ -11,6 +11,7 @@ from frontend.catalogue.endpoints import API_KEY, ENDPOINTS, MOBILE_TOKEN
 from frontend.catalogue.exports import Export, read_export, read_exports
 from frontend.catalogue.models import MODELS, PRICES, Served
 from frontend.catalogue.prices import to_chf, to_micro
+from frontend.catalogue.voices import exported_voices
 from frontend.config.settings import Settings
 from scripts.export_models import stamp
 from scripts.export_models.stamp import Stamp
@@ -27,8 +28,19 @@ def _working_paths(app: web.Application) -> set[str]:
     return {path for path in paths if app[PATHS].auth_of(path) in (API_KEY, MOBILE_TOKEN)}
 
 
-def test_every_path_that_works_for_a_caller_is_an_endpoint() -> None:
-    assert _working_paths(_app()) == {endpoint.path for endpoint in ENDPOINTS}
+def test_every_path_that_works_for_a_caller_has_the_rate_limit_of_the_contract() -> None:
+    limits = {endpoint.path: endpoint.requests for endpoint in ENDPOINTS}
+    assert _working_paths(_app()) == limits.keys()
+    assert limits == {
+        "/v1/chat/completions": 60,
+        "/v1/responses": 60,
+        "/v1/audio/transcriptions": 30,
+        "/v1/audio/speech": 120,
+        "/v1/embeddings": 120,
+        "/v1/rerank": 120,
+        "/api/v1/audio/transcribe": 30,
+        "/api/v1/audio/synthesize": 60,
+    }
 
 
 def test_every_path_of_an_extension_has_a_rate_limit() -> None:
@@ -70,7 +82,15 @@ def test_the_triton_models_are_those_of_the_models_and_voices_served() -> None:
 
 
 def test_without_speech_no_voice_is_served() -> None:
-    assert Served.of("embed-m3").triton_models == ("m3_embedder",)
+    served = Served.of("embed-m3")
+    assert (served.triton_models, served.voices) == (("m3_embedder",), ())
+
+
+def test_an_added_voice_is_served_beside_an_unfinished_one(tmp_path: Path) -> None:
+    for name, text in (("piper_eva", "{"), ("piper_ida", '{"added": {"language": "es", "gender": "female"}}')):
+        (tmp_path / name / "1").mkdir(parents=True)
+        (tmp_path / name / "1" / "voice.json").write_text(text, encoding="utf-8")
+    assert [voice.name for voice in exported_voices(tmp_path)] == ["ida"]
 
 
 def test_a_language_has_no_default_voice_that_is_not_served() -> None:
@@ -87,7 +107,7 @@ def test_every_model_has_a_price() -> None:
     assert PRICES.keys() == MODELS.keys()
 
 
-_COSTS = [("stt-1", 60_000, 6_000), ("stt-1-hd", 1_000, 100), ("tts-1", 1, 5)]
+_COSTS = [("stt-1", 60_000, 6_000), ("stt-1-hd", 1_000, 100), ("tts-1", 1, 5), ("tts-1", 1_000_000, 5_000_000)]
 
 
 @pytest.mark.parametrize(("model", "quantity", "amount"), _COSTS)

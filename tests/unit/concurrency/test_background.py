@@ -1,12 +1,14 @@
 import asyncio
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from frontend.concurrency.background import Repeating, uninterrupted
+from frontend.concurrency.background import Repeating, forget_outcome, measure_loop_delay, uninterrupted
 from frontend.observe.logs import NO_REQUEST, request_id
 from tests.eventually import until
+from tests.samples import Change
 
 
 @asynccontextmanager
@@ -139,3 +141,28 @@ async def test_a_cancelled_caller_does_not_wait_for_work_that_takes_long() -> No
             await work()
     assert asyncio.get_running_loop().time() - started < 2
     done.set()
+
+
+async def test_the_outcome_of_work_that_nobody_waits_for_is_not_reported() -> None:
+    async def fails() -> None:
+        raise ValueError("no")
+
+    reported: list[object] = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, context: reported.append(context))
+    tasks = [asyncio.create_task(fails()), asyncio.create_task(asyncio.sleep(9))]
+    for number, task in enumerate(tasks):
+        task.add_done_callback(forget_outcome)
+        asyncio.get_running_loop().call_soon(task.cancel if number else int)
+    await asyncio.wait(tasks)
+    await asyncio.sleep(0)
+    del task, tasks
+    assert reported == []
+
+
+async def test_a_blocked_event_loop_is_measured() -> None:
+    delayed = Change("quartet_loop_delay_seconds_sum")
+    measuring = asyncio.create_task(measure_loop_delay())
+    await asyncio.sleep(0)
+    time.sleep(0.3)  # noqa: ASYNC251 - it blocks on purpose
+    await measuring
+    assert 0.05 < delayed.by < 0.3

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from frontend.catalogue.models import Added
 from frontend.config.reading import SettingsError, read
 from frontend.config.settings import Settings
 from tests.unit.config.conftest import File
@@ -14,7 +15,7 @@ SECRET = "0123456789abcdef0123456789abcdef"
 
 def test_variables_for_clients_are_no_settings() -> None:
     names = ("URL", "API_KEY", "MOBILE_JWT", "TRITON_HTTP", "TRITON_METRICS", "FACTS", "PRECISION")
-    assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}, added=()) == Settings()
+    assert Settings.from_env({f"QUARTET_{name}": "x" for name in names}, added=Added()) == Settings()
 
 
 def test_only_given_settings_have_values(file: File) -> None:
@@ -37,7 +38,7 @@ def test_only_given_settings_have_values(file: File) -> None:
     ],
 )
 def test_variables_of_kubernetes_services_are_no_settings(name: str, value: str) -> None:
-    assert Settings.from_env({name: value}, added=()) == Settings()
+    assert Settings.from_env({name: value}, added=Added()) == Settings()
     assert read({name: value}) == ({}, {})
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.models import Added
 from frontend.catalogue.voices import Voice
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -135,10 +136,10 @@ def test_pools_floors_aliases_and_defaults_may_have_the_voices_of_the_repository
 
 def test_the_table_of_voices_is_checked_and_leaves_the_choice_of_voices_alone(file: File) -> None:
     given = file("[voices.eva]\nkokoro = 'af_bella'\n")
-    assert Settings.from_env(given, added=()).voices == "all"
-    assert Settings.from_env({**given, "QUARTET_VOICES": "amy"}, added=()).voices == "amy"
+    assert Settings.from_env(given, added=Added()).voices == "all"
+    assert Settings.from_env({**given, "QUARTET_VOICES": "amy"}, added=Added()).voices == "amy"
     with pytest.raises(SettingsError, match="^voices: amy: there is a voice amy already$"):
-        Settings.from_env(file("[voices.amy]\nkokoro = 'af_bella'\n"), added=())
+        Settings.from_env(file("[voices.amy]\nkokoro = 'af_bella'\n"), added=Added())
 
 
 def test_exported_voices_are_no_setting(file: File) -> None:

@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -16,7 +17,15 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.database import migrate as module
-from frontend.database.engine import DATABASE_FAILURES, DatabaseUrlError, absolute, is_failure, open_engine, reading
+from frontend.database.engine import (
+    DATABASE_FAILURES,
+    DatabaseUrlError,
+    _write_ahead,
+    absolute,
+    is_failure,
+    open_engine,
+    reading,
+)
 from frontend.database.migrate import MigrationError, migrate, newest
 from frontend.database.tables import metadata
 from tests.databases import PostgresServer
@@ -82,6 +91,25 @@ async def test_reads_do_not_wait_for_a_writer(tmp_path: Path) -> None:
         async with reading(engine).connect() as reader:
             assert await reader.scalar(text("SELECT count(*) FROM things")) == 0
     await engine.dispose()
+
+
+async def test_an_sqlite_connection_checks_foreign_keys_and_syncs_every_commit(tmp_path: Path) -> None:
+    engine = open_engine(f"sqlite:///{tmp_path}/quartet.sqlite3")
+    async with engine.connect() as connection:
+        values = [await connection.scalar(text(f"PRAGMA {name}")) for name in ("foreign_keys", "synchronous")]
+    assert values == [1, 2]
+    await engine.dispose()
+
+
+def test_a_new_file_waits_for_another_connection_that_sets_its_log_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    cursor, busy = MagicMock(), sqlite3.OperationalError("database is locked")
+    cursor.execute.side_effect = [busy, busy, None]
+    _write_ahead(cursor)
+    assert cursor.execute.call_count == 3
+    monkeypatch.setattr("frontend.database.engine._BUSY_SECONDS", -1)
+    cursor.execute.side_effect = [busy, None]
+    with pytest.raises(sqlite3.OperationalError):
+        _write_ahead(cursor)
 
 
 async def test_postgres_gets_the_configured_number_of_connections() -> None:

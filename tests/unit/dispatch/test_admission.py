@@ -112,6 +112,10 @@ def test_a_share_bounds_executions_and_calls(cost: float, sent: int) -> None:
     its.share = 0.5
     its.configure()
     scene.enter_all(20, "m", cost=cost)
+    begun = scene.sent()
+    assert len(begun) == sent
+    # What has ended takes no part of it.
+    scene.end(*begun, after=0.1)
     assert len(scene.sent()) == sent
 
 

@@ -185,6 +185,7 @@ async def test_a_call_whose_triton_was_removed_goes_to_another(
     assert set(await asyncio.gather(*calls)) == {"second"}
     assert first.closed
     assert not first.calls
+    assert dispatcher._admission.tritons.keys() == {"second"}
 
 
 async def test_demand_counts_calls_of_any_length(first: FakeTriton) -> None:

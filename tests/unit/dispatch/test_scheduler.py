@@ -83,7 +83,7 @@ def test_the_owner_furthest_below_its_floor_goes_first() -> None:
 
 def test_an_owner_below_its_floor_goes_before_every_priority() -> None:
     scheduler = _scheduler(2, floors={"acme": 1})
-    _enter(scheduler, "c", COMPANY)
+    _enter(scheduler, "c", COMPANY, owner="without a floor")
     _enter(scheduler, "a", FREE, owner="acme")
     assert _order(scheduler) == ["a", "c"]
 

@@ -8,6 +8,7 @@ import pytest
 
 from scripts.export_models import checkpoints
 from scripts.export_models.checkpoints import (
+    PROMISES,
     Kind,
     SourceError,
     check_model,
@@ -123,36 +124,36 @@ def _folder(folder: Path, *, stands_in: bool = False, **changed: Any) -> Path:
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 def test_m3_passes(tmp_path: Path, model: str) -> None:
-    check_promise(model, _folder(tmp_path))
+    check_promise(PROMISES[model], _folder(tmp_path))
 
 
 @pytest.mark.parametrize("width", [384, 768, 2048])
 def test_an_embedder_of_another_width_is_refused(tmp_path: Path, width: int) -> None:
     with pytest.raises(SourceError) as caught:
-        check_promise("m3_embedder", _folder(tmp_path, hidden_size=width))
+        check_promise(PROMISES["m3_embedder"], _folder(tmp_path, hidden_size=width))
     assert str(caught.value) == f"{tmp_path} gives vectors of {width} numbers, and m3_embedder promises 1024"
 
 
 def test_a_stand_in_that_is_wider_than_promised_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match="gives vectors of 2048 numbers"):
-        check_promise("m3_embedder", _folder(tmp_path, stands_in=True, hidden_size=2048))
+        check_promise(PROMISES["m3_embedder"], _folder(tmp_path, stands_in=True, hidden_size=2048))
 
 
 def test_a_reranker_may_have_any_width(tmp_path: Path) -> None:
-    check_promise("m3_reranker", _folder(tmp_path, hidden_size=768))
+    check_promise(PROMISES["m3_reranker"], _folder(tmp_path, hidden_size=768))
 
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 @pytest.mark.parametrize("positions", [514, 8193])
 def test_a_model_of_fewer_positions_is_refused(tmp_path: Path, model: str, positions: int) -> None:
     with pytest.raises(SourceError) as caught:
-        check_promise(model, _folder(tmp_path, max_position_embeddings=positions))
+        check_promise(PROMISES[model], _folder(tmp_path, max_position_embeddings=positions))
     assert str(caught.value) == f"{tmp_path} has {positions - 2} positions, and {model} takes texts of 8192 tokens"
 
 
 @pytest.mark.parametrize("model", ["m3_embedder", "m3_reranker"])
 def test_a_stand_in_may_be_narrower_and_shorter(tmp_path: Path, model: str) -> None:
-    check_promise(model, _folder(tmp_path, stands_in=True, hidden_size=384, max_position_embeddings=512))
+    check_promise(PROMISES[model], _folder(tmp_path, stands_in=True, hidden_size=384, max_position_embeddings=512))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +164,7 @@ def test_a_stand_in_may_be_narrower_and_shorter(tmp_path: Path, model: str) -> N
 def test_only_a_packed_model_may_stand_in(tmp_path: Path, changed: dict[str, Any]) -> None:
     _folder(tmp_path, stands_in=True, **changed, max_position_embeddings=512)
     with pytest.raises(SourceError, match="positions, and m3_reranker takes texts of 8192 tokens"):
-        check_promise("m3_reranker", tmp_path)
+        check_promise(PROMISES["m3_reranker"], tmp_path)
 
 
 def test_berts_positions_begin_with_the_first(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The parts of a graph, also inside subgraphs, their replacement, and passes that must match all of them."""
+"""The parts of a graph, also inside subgraphs, and passes that must match all of them."""
 
 import numpy as np
 import onnx
@@ -6,7 +6,6 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from scripts.export_models.checkpoints import SourceError
-from scripts.export_models.onnx_graph import Graph
 from scripts.export_models.onnx_passes import (
     Pass,
     channels_of,
@@ -15,7 +14,6 @@ from scripts.export_models.onnx_passes import (
     nodes,
     nodes_of,
     read_by,
-    replace_each,
 )
 
 KERNEL = np.zeros((32, 16, 1, 3), np.float32)
@@ -64,23 +62,10 @@ def test_channels_are_known_for_convolutions_and_what_is_computed_from_them(kind
     assert channels_of(graph) == {"a": count, "y": count}
 
 
-def test_a_node_is_replaced_unless_the_replacement_is_none() -> None:
-    def twice(node: onnx.NodeProto, weights: dict[str, np.ndarray[tuple[int, ...], np.dtype[np.float32]]]) -> Graph:
-        g = Graph(prefix="new_")
-        g.op("Add", node.input[0], node.input[0], output=node.output[0])
-        return g
-
-    model = _model(CONV, DOUBLED)
-    assert replace_each(model, "Mul", twice) == 1
-    assert [node.op_type for node in model.graph.node] == ["Conv", "Add"]
-    assert [weight.name for weight in model.graph.initializer] == ["w"]
-    assert replace_each(model, "Conv", lambda *_: None) == 0
-
-
 @pytest.mark.parametrize(("found", "rewritten"), [(3, 2), (0, 0), (1, 2)])
 def test_a_pass_that_does_not_match_a_graph_is_a_sentence(found: int, rewritten: int) -> None:
     model = onnx.ModelProto()
     model.graph.node.extend([helper.make_node("Conv", ["x", "w"], ["y"])] * found)
     with pytest.raises(SourceError) as caught:
-        Pass("upsampling", "parts", nodes("Conv"), lambda _: rewritten).run(model)
-    assert str(caught.value) == f"the pass 'upsampling' rewrote {rewritten} of the graph's {found} parts"
+        Pass("tiles", "parts", nodes("Conv"), lambda _: rewritten).run(model)
+    assert str(caught.value) == f"the pass 'tiles' rewrote {rewritten} of the graph's {found} parts"

@@ -206,3 +206,37 @@ def test_a_style_that_the_hub_does_not_have_costs_its_own_voice_alone(
 def test_every_checkpoint_is_pinned_to_a_commit(checkpoint: Checkpoint) -> None:
     assert len(checkpoint.revision) == 40
     assert int(checkpoint.revision, 16)
+
+
+OWN_TINY = Checkpoint(TINY.repository, REVISION, "", 0, (), own=True)
+
+
+def test_an_operators_checkpoint_has_the_files_that_the_hub_has_at_its_commit(hub: Hub, tmp_path: Path) -> None:
+    source = HubSource(tmp_path, hub.address)
+    folder = source.fetch_own(OWN_TINY)
+    assert (folder / "config.json").read_bytes() == SMALL
+    assert (folder / "model.safetensors").read_bytes() == LARGE
+    asked = hub.asked
+    assert source.fetch_own(OWN_TINY) == folder
+    assert hub.asked == asked
+
+
+def test_an_operators_file_with_another_hash_than_the_hub_names_is_refused(hub: Hub, tmp_path: Path) -> None:
+    hub.hashes[WEIGHTS] = "0" * 64
+    with pytest.raises(SourceError, match=r"model\.safetensors .* does not have its pinned hash"):
+        HubSource(tmp_path, hub.address).fetch_own(OWN_TINY)
+
+
+def test_an_operators_checkpoint_without_weights_is_refused(hub: Hub, tmp_path: Path) -> None:
+    del hub.hashes[WEIGHTS]
+    with pytest.raises(SourceError, match="BAAI/tiny has no weights"):
+        HubSource(tmp_path, hub.address).fetch_own(OWN_TINY)
+
+
+def test_a_wrong_folder_of_an_added_model_is_named_and_others_are_not(tmp_path: Path) -> None:
+    models = {
+        "added_none": Checkpoint(str(tmp_path / "none"), "", "", 0, (), own=True),
+        "added_hub": OWN_TINY,
+    }
+    source = source_of("demo", None, tmp_path, models=models)
+    assert source.faults_of_own() == {"added_none": f"{tmp_path}/none does not exist; it must hold a checkpoint"}

@@ -10,7 +10,7 @@ from scripts.export_models import space
 from scripts.export_models.checkpoints import EMBEDDER, WHISPER_TURBO, Checkpoint, SourceError
 from scripts.export_models.demo.packages import File, Offer, Package, Published
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.sources import DemoSource
+from scripts.export_models.sources import source_of
 from scripts.export_models.space import Need
 
 _GB = 10**9
@@ -44,7 +44,7 @@ def test_only_the_hub_is_downloaded_from_and_nothing_takes_scratch(tmp_path: Pat
 def test_a_model_that_is_packed_takes_the_space_of_its_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     offer = Offer((Package("it==1.0.0", "", 70),), {"it.bin": File("0" * 64, ("it/it.bin",))})
     monkeypatch.setitem(PUBLISHED, "text", Published("it", "MIT", (offer,), written=400))
-    sizes = space.sizes("demo", DemoSource(tmp_path), ["m3_embedder"])
+    sizes = space.sizes("demo", source_of("demo", None, tmp_path), ["m3_embedder"])
     assert [need.size for need in space.needs("demo", sizes, tmp_path, tmp_path)] == [210, 400]
 
 

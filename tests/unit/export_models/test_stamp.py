@@ -13,7 +13,7 @@ from frontend.catalogue.voices import KOKORO
 from scripts.export_models import plan, precisions, stamp
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES, WHISPER_TURBO, Kind
 from scripts.export_models.demo.published import PUBLISHED
-from scripts.export_models.sources import DemoSource, FolderSource, HubSource, Source
+from scripts.export_models.sources import Sources, source_of
 from scripts.export_models.stamp import Digests, Stamp
 
 
@@ -33,9 +33,11 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def _of(model: str, source: Path | Source, *, name: str = "folder", precision: str = "int8") -> Stamp:
+def _of(model: str, source: Path | Sources, *, name: str = "folder", precision: str = "int8") -> Stamp:
     if isinstance(source, Path):
-        return stamp.wanted(model, FolderSource(source), name, precision, Digests(source.parent / "digests.json"))
+        return stamp.wanted(
+            model, source_of("folder", source, source), name, precision, Digests(source.parent / "digests.json")
+        )
     return stamp.wanted(model, source, name, precision, Digests(Path(os.devnull)), DEMO_SPEAKERS)
 
 
@@ -119,8 +121,9 @@ def test_the_way_and_the_source_of_an_export_do_not_count(folder: Path) -> None:
     assert replace(wanted, way="bf16", skipped=["int8: lost too much"], source="hub").of_the_same(wanted)
 
 
-def test_a_stamp_from_the_hub_needs_no_download(tmp_path: Path) -> None:
-    hub = HubSource(tmp_path / "none", "http://127.0.0.1:9")
+def test_a_stamp_from_the_hub_needs_no_download(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_ENDPOINT", "http://127.0.0.1:9")
+    hub = source_of("hub", None, tmp_path / "none")
     assert _of("m3_embedder", hub, name="hub") != _of("m3_reranker", hub, name="hub")
 
 
@@ -138,7 +141,7 @@ def test_another_hash_of_a_demo_package_changes_the_stamps_of_its_models(
 ) -> None:
     def stamps() -> dict[str, Stamp]:
         names = ("whisper_turbo", "whisper_large_v3", "m3_embedder", "piper_ryan", KOKORO)
-        return {name: _of(name, DemoSource(tmp_path), name="demo") for name in names}
+        return {name: _of(name, source_of("demo", None, tmp_path), name="demo") for name in names}
 
     before = stamps()
     monkeypatch.setitem(PUBLISHED, kind, replace(PUBLISHED[kind], made={"model": "0" * 64}))
@@ -197,7 +200,7 @@ def test_a_model_is_missing_without_a_stamp_or_with_one_of_another_source(tmp_pa
 
 
 def _kokoro(*speakers: Speaker) -> Stamp:
-    return stamp.wanted(KOKORO, DemoSource(Path()), "demo", "auto", Digests(Path(os.devnull)), speakers)
+    return stamp.wanted(KOKORO, source_of("demo", None, Path()), "demo", "auto", Digests(Path(os.devnull)), speakers)
 
 
 def test_kokoros_stamp_names_its_voices_also_if_its_export_fails() -> None:

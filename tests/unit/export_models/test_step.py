@@ -15,8 +15,8 @@ from unittest.mock import MagicMock
 import pytest
 
 from scripts.export_models import __main__ as export
-from scripts.export_models import plan, sources, stamp, step
-from scripts.export_models.checkpoints import SourceError
+from scripts.export_models import plan, stamp, step
+from scripts.export_models.checkpoints import EMBEDDER, SourceError
 from scripts.export_models.options import parse
 from scripts.export_models.parity import Check, Exported, not_checked
 from scripts.export_models.stamp import Stamp
@@ -109,7 +109,7 @@ Export = Callable[[Any, str, Any], Exported]
 
 def _step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, export: Export) -> tuple[int, str, Stamp | None]:
     """The exit code of a step that exports in this way, what it showed, and the stamp that it left."""
-    monkeypatch.setattr(sources, "source_of", lambda *_, **__: MagicMock())
+    monkeypatch.setattr(step, "chosen_source", lambda *_: MagicMock(checkpoint_of=lambda _: EMBEDDER))
     monkeypatch.setattr(step, "_export", export)
     screen = tmp_path / "screen"
     arguments = ["--source", "hub", "--repository", str(tmp_path), "--work", str(tmp_path), "--precision", "fp16"]
@@ -125,7 +125,7 @@ def test_an_export_leaves_its_way_and_what_was_not_checked(
     code, _, made = _step(tmp_path, monkeypatch, lambda *_: exported)
     assert code == 0
     assert made is not None
-    assert (made.precision, made.source, made.version) == ("fp16", "hub", plan.version_of("m3_embedder"))
+    assert (made.precision, made.source, made.version) == ("fp16", "hub", plan.version_of(EMBEDDER))
     assert (made.way, made.skipped, made.why) == ("fp16", ["int8: too much"], "fp16 1 ms")
     assert made.not_checked == ["on CUDA"]
     assert "m3_embedder  1 - cosine  0.00e+00    1      ok\n" in capsys.readouterr().out

@@ -1,16 +1,22 @@
 """Look-alikes of the real checkpoints, small and random, against the Hugging Face models they are exported from."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import onnx
 import pytest
 import torch
+from onnx import helper
 from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaForSequenceClassification
 
 from scripts.export_models import text_graph
-from scripts.export_models.text_checks import Run
+from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_passes import replace_nodes
+from scripts.export_models.text_checks import FP16, Run
 from scripts.export_models.text_graph import EncoderShape, PairScore, trained
+from tests.unit.export_models.packed_attention import PACKED, on_a_processor
 from tests.unit.export_models.small_texts import LENGTHS, SIZES, first_token, load, texts, xlmr
 
 
@@ -110,3 +116,71 @@ def test_a_configuration_without_a_type_of_positions_has_absolute_ones() -> None
 def test_other_positions_and_activations_are_refused(other: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="only gelu and absolute positions are known"):
         EncoderShape.of(XLMRobertaConfig(**SIZES, **other))
+
+
+# In fp16, for CUDA
+
+SOME = texts((1, 2, 3, 17, 64, 257))
+
+
+def _for_cuda(original: Any) -> onnx.ModelProto:
+    """64 numbers, 4 heads."""
+    return text_graph.embedder(text_graph.trained(original), "fp16", "cls")
+
+
+def _error(model: onnx.ModelProto, original: Any, folder: Path) -> float:
+    """The largest 1 - cosine to the original's vectors, on a processor."""
+    wanted = np.stack([first_token(original, text) for text in SOME])
+    return float((1 - (on_a_processor(model, folder)(SOME) * wanted).sum(axis=1)).max())
+
+
+def test_attention_in_fp16_is_one_packed_operator_per_layer_without_a_loop() -> None:
+    kinds = [node.op_type for node in _for_cuda(xlmr()).graph.node]
+    assert kinds.count(PACKED) == 2
+    assert "Loop" not in kinds
+
+
+def test_a_graph_for_cuda_has_the_originals_vectors(tmp_path: Path) -> None:
+    assert _error(_for_cuda(xlmr()), xlmr(), tmp_path) < FP16.cosine
+
+
+def test_a_reranker_for_cuda_gives_the_score_of_both_vectors(tmp_path: Path) -> None:
+    checkpoint, pair = trained(xlmr()), np.array([1, 50, 60, 2, 2, 70, 80, 2], np.int32)
+    (tmp_path / "embedder").mkdir()
+    embed = on_a_processor(text_graph.embedder(checkpoint, "fp16", "mean"), tmp_path / "embedder")
+    rerank = on_a_processor(text_graph.cosine_reranker(checkpoint, "fp16", "mean", SCORE), tmp_path)
+    cosine = float(np.dot(*embed([pair[:4], np.append(np.int32(1), pair[5:])])))
+    assert abs(rerank([pair])[0] - SCORE.of(cosine)) < FP16.score
+
+
+def _half_of_the_heads(model: onnx.ModelProto) -> None:
+    for node in _attentions(model):
+        del node.attribute[:]
+        node.attribute.append(helper.make_attribute("num_heads", 2))
+
+
+def _one_token_later(model: onnx.ModelProto) -> None:
+    g, nodes = Graph(prefix="fault_"), list(model.graph.node)
+    changed = g.op("Add", _attentions(model)[0].input[5], g.weight(np.array([0, 1, 1, 1, 1, 1, 0], np.int32), "c"))
+    first = nodes.index(_attentions(model)[0])
+    for node in _attentions(model):
+        node.input[5] = changed
+    replace_nodes(model.graph, [*nodes[:first], *g.nodes, *nodes[first:]])
+    model.graph.initializer.extend(g.weights)
+
+
+def _attentions(model: onnx.ModelProto) -> list[onnx.NodeProto]:
+    return [node for node in model.graph.node if node.op_type == PACKED]
+
+
+@pytest.mark.parametrize("put_in", [_half_of_the_heads, _one_token_later])
+def test_the_plain_operators_notice_a_wrong_graph_for_cuda(
+    tmp_path: Path, put_in: Callable[[onnx.ModelProto], None]
+) -> None:
+    original = xlmr()
+    with torch.no_grad():
+        for parameter in original.parameters():
+            parameter.mul_(4)
+    model = _for_cuda(original)
+    put_in(model)
+    assert _error(model, original, tmp_path) > FP16.cosine

@@ -1,9 +1,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
+import pytest
+
 from frontend.catalogue.extensions import SUBTITLES
 from frontend.catalogue.models import Served
 from frontend.http.schemas import OpenApiFragment, needs
+from frontend.parameters import embeddings, transcription
+from frontend.parameters.table import Table
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,13 @@ def test_a_field_of_an_extension_is_described_if_it_is_on() -> None:
     own = OpenApiFragment(Served.of(extensions=frozenset({SUBTITLES})))
     assert own.described(Answer)["properties"]["cues"] == {"type": "string"}
     assert "cues" in own.described(Answer)["required"]
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"), [(embeddings.PARAMETERS, "application/json"), (transcription.PARAMETERS, "multipart/form-data")]
+)
+def test_a_table_is_json_or_a_form(table: Table, kind: str) -> None:
+    assert list(OpenApiFragment(Served.of()).takes(table)["content"]) == [kind]
 
 
 def test_an_answer_may_be_no_object() -> None:

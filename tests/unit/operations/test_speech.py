@@ -25,7 +25,7 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.queue import Bounds
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
-from frontend.errors import BadAnswer, InvalidRequest
+from frontend.errors import BadAnswer, BadGateway, InvalidRequest
 from frontend.extensions.streams.speech import stream
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
@@ -76,7 +76,7 @@ async def triton() -> LongTones:
 
 
 async def _say(
-    triton: LongTones,
+    triton: LongTones | None,
     text: str,
     response_format: str = "wav",
     phonemizer: Phonemizer | None = None,
@@ -92,7 +92,8 @@ async def _say(
     encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
     unpaid = unpaid or UnbilledWorkThrottle(1000)
     pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid, Reader())
-    await dispatcher.add("triton", triton, {"piper_ryan": 4})
+    if triton is not None:
+        await dispatcher.add("triton", triton, {"piper_ryan": 4})
     async with asyncio.timeout(5):
         context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
         with MemoryReservation(MemoryBudget(10**9), "key") as holding:
@@ -119,6 +120,11 @@ async def test_the_longest_sentence_is_spoken_first_and_all_are_heard_in_order(t
     answer = await _say(triton, "One. Five. Three more. Seventy.")
     assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [11, 8, 5, 4]
     assert _tones(answer) == [4, 5, 11, 8]
+
+
+async def test_speech_waits_for_no_triton_that_was_never_there() -> None:
+    with pytest.raises(BadGateway):
+        await _say(None, "One.")
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5])

@@ -18,7 +18,7 @@ import pytest
 from frontend.catalogue.kokoro import DEMO_SPEAKERS
 from scripts.export_models import checkpoints, space, stamp
 from scripts.export_models.plan import MODELS, models_of
-from scripts.export_models.sources import FolderSource, HubSource
+from scripts.export_models.sources import source_of
 from scripts.export_models.stamp import Stamp
 from scripts.local_triton.checks import PreflightError, free_port
 from scripts.run import preflight
@@ -119,10 +119,11 @@ def test_a_machine_that_is_too_small_is_an_error(
         preflight.check_machine(RUN)
 
 
-def test_a_hub_that_does_not_answer_is_named() -> None:
+def test_a_hub_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     address = f"http://127.0.0.1:{free_port()}"
+    monkeypatch.setenv("HF_ENDPOINT", address)
     with pytest.raises(PreflightError, match=f"the model hub {address} cannot be reached .*Connection refused"):
-        preflight.check_source(HubSource(Path(), address))
+        preflight.check_source(source_of("hub", None, Path()))
 
 
 def _said(choice: Choice) -> list[str]:
@@ -194,22 +195,22 @@ def folder(tmp_path: Path) -> Path:
 
 
 def test_a_folder_of_checkpoints_passes(folder: Path) -> None:
-    assert preflight.check_source(FolderSource(folder)) == []
+    assert preflight.check_source(source_of("folder", folder, folder)) == []
 
 
 def test_a_fault_in_a_folder_is_named(folder: Path) -> None:
     (folder / "openai/whisper-large-v3/config.json").write_text("")
-    (line,) = preflight.check_source(FolderSource(folder))
+    (line,) = preflight.check_source(source_of("folder", folder, folder))
     assert re.match(r"whisper_large_v3 will not be served: .*config\.json is empty", line)
 
 
 def test_an_embedder_of_the_wrong_width_is_named(folder: Path) -> None:
     config = folder / "BAAI" / "bge-m3" / "config.json"
     config.write_text(config.read_text(encoding="utf-8").replace("1024", "768"), encoding="utf-8")
-    (line,) = preflight.check_source(FolderSource(folder))
+    (line,) = preflight.check_source(source_of("folder", folder, folder))
     assert re.match("m3_embedder will not be .* gives vectors of 768 numbers, and m3_embedder promises 1024", line)
 
 
 def test_a_folder_that_can_give_no_model_is_refused(tmp_path: Path) -> None:
     with pytest.raises(PreflightError, match="does not exist"):
-        preflight.check_source(FolderSource(tmp_path))
+        preflight.check_source(source_of("folder", tmp_path, tmp_path))

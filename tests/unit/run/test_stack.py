@@ -10,7 +10,7 @@ import pytest
 
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
-from frontend.catalogue.models import Served
+from frontend.catalogue.models import Added, Served
 from frontend.catalogue.voices import Voice
 from frontend.config.reading import SettingsError
 from frontend.config.settings import Settings
@@ -58,7 +58,7 @@ def test_the_settings_may_name_a_voice_that_is_still_to_be_exported(tmp_path: Pa
     named = {"QUARTET_VOICES": "eva"}
     with pytest.raises(SettingsError, match="there is no 'eva'"):
         Stack(1, named, tmp_path)
-    Stack(1, named, tmp_path, added=[Voice("eva", "de", "female")])
+    Stack(1, named, tmp_path, added=Added((Voice("eva", "de", "female"),)))
 
 
 def test_a_hurried_stop_does_not_wait_for_requests() -> None:

@@ -46,8 +46,10 @@ def test_a_text_has_the_ids_of_the_models_tokenizer(tokenizer: TextTokenizer, re
     assert tokenizer.texts([text])[0].tolist() == reference.encode(text).ids
 
 
-def test_a_long_text_is_cut_to_the_limit_and_keeps_its_last_special_token(tokenizer: TextTokenizer) -> None:
-    ids = tokenizer.texts(["word " * 20_000])[0]
+# The first part of the second one has a few tokens less than the limit.
+@pytest.mark.parametrize("text", ["word " * 20_000, "word " * 200 + "the " * 20_000])
+def test_a_long_text_is_cut_to_the_limit_and_keeps_its_last_special_token(tokenizer: TextTokenizer, text: str) -> None:
+    ids = tokenizer.texts([text])[0]
     assert len(ids) == 8192
     assert ids[-1] == tokenizer.texts(["word"])[0][-1]
 
@@ -92,7 +94,13 @@ def test_a_text_of_the_longest_kind_is_twice_its_tokens_of_work() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["Grüezi mitenand, wie gaht's? " * 4_000, "東京は大きい。" * 20_000, "e\u0301 👍 " * 40_000]
+    "text",
+    [
+        "Grüezi mitenand, wie gaht's? " * 4_000,
+        "東京は大きい。" * 20_000,
+        "e\u0301 👍 " * 40_000,
+        "international " * 9_000,
+    ],
 )
 def test_a_text_that_is_read_in_parts_has_the_ids_of_the_whole(
     tokenizer: TextTokenizer, reference: Tokenizer, text: str

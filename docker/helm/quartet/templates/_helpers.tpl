@@ -157,13 +157,15 @@ topologySpreadConstraints:
 {{- uniq $found | toJson }}
 {{- end }}
 
-{{- /* The name of an export, by its image, source, precision and added voices. */}}
+{{- /* The name of an export, by its image, source, precision and what is added. */}}
 {{- define "quartet.export" -}}
 {{- $voices := .Values.models.voices }}
 {{- $added := ternary (printf " %s %s" $voices.claim $voices.revision) "" (ne $voices.claim "") }}
-{{- $own := dig "voices" "" .Values.frontend.settings }}
+{{- range list "voices" "models" }}
+{{- $own := dig . "" $.Values.frontend.settings }}
 {{- if kindIs "map" $own }}
 {{- $added = printf "%s %s" $added (toJson $own) }}
+{{- end }}
 {{- end }}
 {{- printf "%s %s %s%s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision $added | sha256sum | trunc 8 }}
 {{- end }}

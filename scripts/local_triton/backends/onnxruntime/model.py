@@ -1,28 +1,19 @@
 """A Python-based backend named ``onnxruntime`` for a Triton that ships without the C++ one: it runs the voices.
 
-It runs ``<version>/model.onnx`` through the ``onnxruntime`` package and is as strict as the C++ backend. A real
+It runs ``<version>/model.onnx``, without batches, through the ``onnxruntime`` package. A real
 ``libtriton_onnxruntime.so`` takes precedence over it.
 """
 
 import json
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import onnxruntime as ort
 import triton_python_backend_utils as pb_utils
 
-sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
-
-from model_config import TensorInfo, check, shape_of
-
 # How often a run asks whether its caller still waits.
 _POLL_SECONDS = 0.05
-
-
-def _describe(tensors):
-    return [TensorInfo(tensor.name, tensor.type, shape_of(tensor.shape)) for tensor in tensors]
 
 
 def _options(config):
@@ -46,7 +37,6 @@ class TritonPythonModel:
         config = json.loads(args["model_config"])
         path = os.path.join(args["model_repository"], args["model_version"], "model.onnx")
         self._session = ort.InferenceSession(path, _options(config), providers=["CPUExecutionProvider"])
-        check(config, _describe(self._session.get_inputs()), _describe(self._session.get_outputs()))
         self._inputs = [tensor["name"] for tensor in config["input"]]
         self._empty = {
             tensor["name"]: np.zeros(

@@ -146,7 +146,7 @@ async def test_usage_of_one_owner_uses_an_index(engine: AsyncEngine, queries: Us
 
 
 async def test_usage_of_other_days_is_left_out(engine: AsyncEngine, queries: UsageQueries) -> None:
-    await write(engine, event("a", 3), event("b", 4, at=86_400))
+    await write(engine, event("a", 3), event("b", 4, at=86_400), event("c", 5, at=2 * 86_400))
     assert await queries.usage(UsageFilter("1970-01-02", "1970-01-02"), ["operation"]) == [
         UsageTotal(("speech",), 1, 0, 1, 0, 4)
     ]

@@ -26,8 +26,8 @@ from tests.checkpoints import whisper_base
         ("fp16", ["fp16"]),
     ],
 )
-def test_the_ways_of_each_precision_are_in_order(precision: str, names: list[str]) -> None:
-    assert whisper.ways(precision) == names
+def test_the_ways_of_each_precision_are_in_order(precision: str, names: list[str], tmp_path: Path) -> None:
+    assert whisper.ways(precision, tmp_path) == names
 
 
 @pytest.mark.parametrize(("way", "graphs"), [("int8", True), ("int8 by CTranslate2", False), ("fp32", False)])
@@ -108,7 +108,7 @@ def test_a_whisper_that_fails_in_int8_is_exported_in_fp32(tmp_path: Path, monkey
     monkeypatch.setattr(checks, "spoken_windows", lambda _: [window])
     source = _spoiled_by_int8(tmp_path / "source")
     export = partial(whisper.export, "whisper_turbo", source, tmp_path / "out")
-    exported = first_that_passes(whisper.ways("auto"), export)
+    exported = first_that_passes(whisper.ways("auto", source), export)
     assert exported.way == "fp32"
     assert [reason.partition(": ")[0] for reason in exported.skipped] == ["int8", "int8 by CTranslate2"]
     assert all("more words wrong than the original's is " in reason for reason in exported.skipped)

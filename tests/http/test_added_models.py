@@ -1,0 +1,97 @@
+"""Models that an operator adds answer beside those of the contract."""
+
+import dataclasses
+import shutil
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from frontend.catalogue.models import EMBEDDINGS, PRICES, Added, Model, Served
+from frontend.catalogue.voices import exported_voices
+from tests.conftest import ROOT, Client, running, settings_in
+from tests.fakes import FakeTriton
+from tests.http.calls import EMBED, refusal
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+E5 = Model(
+    "embed-e5",
+    EMBEDDINGS,
+    7,
+    "added_e5",
+    max_tokens=8192,
+    width=1024,
+    query_prefix="query: ",
+    document_prefix="a long passage: ",
+    dimensions=(8, 16),
+)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared(database: Path, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[tuple[Client, FakeTriton]]:
+    folder, repository = tmp_path_factory.mktemp("added"), tmp_path_factory.mktemp("repository")
+    shutil.copy(database, folder / "quartet.sqlite3")
+    exported = ROOT / "model_repository"
+    voices = exported_voices(exported)
+    for model in Served.of(added=Added(voices)).triton_models:
+        (repository / model).symlink_to(exported / model)
+    (repository / "added_e5").symlink_to(exported / "m3_embedder")
+    own = settings_in(folder, added=Added(voices, (E5,)), prices={**PRICES, E5.id: E5.price})
+    triton = FakeTriton()
+    async with running(dataclasses.replace(own, model_repository=repository), triton) as connected:
+        yield connected, triton
+
+
+async def _embed(client: Client, **body: Any) -> Any:
+    return await (await client.post(EMBED, json=body)).json()
+
+
+async def test_it_is_listed_after_the_models_of_the_contract(client: Client) -> None:
+    models = [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]]
+    assert models[-1] == "embed-e5"
+    assert models[:-1] == [model.id for model in Served.of().models]
+
+
+async def test_its_calls_go_to_its_own_model_in_triton(client: Client, triton: FakeTriton) -> None:
+    answer = await _embed(client, model="embed-e5", input="one two")
+    assert answer["model"] == "embed-e5"
+    assert [model for model, _ in triton.calls] == ["added_e5"]
+
+
+async def test_texts_are_documents_unless_the_request_says_that_they_are_queries(client: Client) -> None:
+    tokens = {}
+    for kind in (None, "query", "search_query", "document", "passage"):
+        answer = await _embed(client, model="embed-e5", input="one", **({"input_type": kind} if kind else {}))
+        tokens[kind] = answer["usage"]["total_tokens"]
+    assert tokens[None] == tokens["document"] == tokens["passage"]
+    assert tokens["query"] == tokens["search_query"] < tokens[None]
+
+
+async def test_the_models_of_the_contract_have_no_prefix(client: Client, triton: FakeTriton) -> None:
+    plain = await _embed(client, model="embed-m3", input="one")
+    of_query = await _embed(client, model="embed-m3", input="one", input_type="query")
+    assert plain == of_query
+    assert [model for model, _ in triton.calls] == ["m3_embedder", "m3_embedder"]
+
+
+async def test_another_kind_of_input_is_refused(client: Client) -> None:
+    answer = await client.post(EMBED, json={"model": "embed-e5", "input": "one", "input_type": "other"})
+    assert await refusal(answer) == (400, "input_type")
+
+
+async def test_a_model_that_was_trained_for_it_gives_shorter_vectors_of_length_1(client: Client) -> None:
+    (row,) = (await _embed(client, model="embed-e5", input="one", dimensions=16))["data"]
+    assert len(row["embedding"]) == 16
+    assert sum(number * number for number in row["embedding"]) == pytest.approx(1)
+    (row,) = (await _embed(client, model="embed-e5", input="one"))["data"]
+    assert len(row["embedding"]) == 1024
+
+
+async def test_another_size_of_vectors_is_refused_for_it_and_ignored_for_the_contracts_model(client: Client) -> None:
+    answer = await client.post(EMBED, json={"model": "embed-e5", "input": "one", "dimensions": 17})
+    assert await refusal(answer) == (400, "dimensions")
+    (row,) = (await _embed(client, model="embed-m3", input="one", dimensions=17))["data"]
+    assert len(row["embedding"]) == 1024
