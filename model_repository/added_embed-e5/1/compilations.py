@@ -1,0 +1,1 @@
+../../m3_embedder/1/compilations.py

@@ -1,0 +1,1 @@
+../../whisper_turbo/1/alignment.py
