@@ -1,7 +1,8 @@
-"""A real Postgres for tests, from the package pgserver."""
+"""A real Postgres for tests, from the package pgserver, and databases that are away."""
 
 import shutil
 import signal
+import sqlite3
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -71,6 +72,16 @@ class PostgresServer:
         process.wait()
         self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextmanager
+def locked(address: str) -> Iterator[None]:
+    """Within the block, nobody else writes to this SQLite file."""
+    connection = sqlite3.connect(address.removeprefix("sqlite:///"), isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    yield
+    connection.execute("ROLLBACK")
+    connection.close()
 
 
 def _name(address: str) -> str:

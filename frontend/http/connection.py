@@ -196,8 +196,8 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer what the parser refuses, and faults outside of the middlewares."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer has begun already")
+        if request.writer.output_size > 0 or isinstance(exc, ConnectionResetError):
+            raise ConnectionError("an answer has begun already, or there is nobody to answer")
         if status >= 500:
             log.error("unforeseen error", exc_info=exc)
             return refusal(Internal("an internal error"))

@@ -25,16 +25,3 @@ def test_the_aliases_of_apps_are_valid(tmp_path: Path, extensions: str) -> None:
     path.write_text(aliases, encoding="utf-8")
     settings = Settings.from_env({"QUARTET_CONFIG": str(path), "QUARTET_EXTENSIONS": extensions})
     assert settings.aliases.models["whisper-1"] == "stt-1"
-
-
-def test_tests_that_documents_name_exist() -> None:
-    pages = [path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md")]
-    named = {name for page in pages for name in re.findall(r"`((?:client/)?tests/[\w/]+\.py::\w+)`", page)}
-    assert named
-    missing = []
-    for each in sorted(named):
-        path, _, name = each.partition("::")
-        file = ROOT / path
-        if not file.is_file() or not re.search(rf"^(?:async )?def {name}\(", file.read_text(encoding="utf-8"), re.M):
-            missing.append(each)
-    assert missing == []
