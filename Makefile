@@ -225,5 +225,5 @@ clean: ## remove exported weights and build files, not the virtual environment
 	@test ! -f build/models.lock || flock --nonblock build/models.lock true \
 	  || { echo "a Quartet of this folder runs on its models; stop it first" >&2; exit 2; }
 	@find model_repository -maxdepth 1 -name 'piper_*' ! -exec test -f {}/1/.gitkeep \; -exec rm -rf {} +
-	@rm -rf build model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
+	@rm -rf build model_repository/added_* model_repository/*/configs/machine.pbtxt model_repository/*/configs/gpus.pbtxt
 	@find model_repository -path '*/1/*' -type f ! -name '*.py' ! -name .gitkeep -delete

@@ -201,6 +201,14 @@ class TextModel:
         return {"input_ids": tokens, "token_type_ids": (is_separator.cumsum(1) > is_separator).long()}
 
 
+def _tokenizer(source: Path) -> Any:
+    try:
+        return AutoTokenizer.from_pretrained(source, trust_remote_code=False)
+    except Exception as error:
+        # The parser of tokenizer.json raises no narrower one.
+        raise SourceError(f"{source / 'tokenizer.json'} is no tokenizer of a model of this type") from error
+
+
 def _original(source: Path, *, has_head: bool) -> Any:
     """Load weights, never code: by default, transformers asks at the terminal whether to run what lies beside them."""
     kind = AutoModelForSequenceClassification if has_head else AutoModel
@@ -222,7 +230,7 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
     embeds = promise.operation == EMBEDDINGS
     architectures = read_json(source / "config.json").get("architectures") or [""]
     has_head = not embeds and "SequenceClassification" in architectures[0]
-    tokenizer, positions = AutoTokenizer.from_pretrained(source, trust_remote_code=False), usable_positions(source)
+    tokenizer, positions = _tokenizer(source), usable_positions(source)
 
     def tokenised(lines: list[str], *, pairs: bool) -> Ids:
         texts = _pairs(lines) if pairs else [(line,) for line in lines]
@@ -263,9 +271,10 @@ def pooling_of(source: Path) -> Pooling:
 
 def _pair_score(source: Path, tokenizer: Any) -> PairScore:
     """How the ``quartet.json`` of a checkpoint makes a score of a cosine."""
-    settings = read_json(source / "quartet.json")
+    path = source / "quartet.json"
+    settings = read_json(path) if path.is_file() else {}
     if "cosine_score" not in settings:
-        raise SourceError(f"{source} has no classification head, and its quartet.json no cosine_score")
+        raise SourceError(f"{source} has no classification head, and no quartet.json with a cosine_score")
     return PairScore(**settings["cosine_score"], start=tokenizer.cls_token_id, separator=tokenizer.sep_token_id)
 
 

@@ -206,9 +206,25 @@ def test_optimum_exports_what_has_no_packed_graph(tmp_path: Path, kind: str) -> 
 
 def test_an_encoder_that_says_nothing_of_scores_is_no_reranker(tmp_path: Path) -> None:
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
-    (tmp_path / "checkpoint" / "quartet.json").write_text('{"stands_in": true}', encoding="utf-8")
-    with pytest.raises(SourceError, match=r"has no classification head, and its quartet\.json no cosine_score"):
+    settings = tmp_path / "checkpoint" / "quartet.json"
+    settings.write_text('{"stands_in": true}', encoding="utf-8")
+    with pytest.raises(SourceError, match=r"has no classification head, and no quartet\.json with a cosine_score"):
         text.load(PROMISES["m3_reranker"], tmp_path / "checkpoint")
+
+
+def test_an_encoder_without_settings_of_ours_is_no_reranker(tmp_path: Path) -> None:
+    folder = tmp_path / "checkpoint"
+    lookalikes.text_model(folder, reranker=False)
+    (folder / "quartet.json").unlink(missing_ok=True)
+    with pytest.raises(SourceError, match=r"has no classification head, and no quartet\.json with a cosine_score"):
+        text.load(PROMISES["m3_reranker"], folder)
+
+
+def test_a_tokenizer_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    (tmp_path / "checkpoint" / "tokenizer.json").write_text('{"a": 1}', encoding="utf-8")
+    with pytest.raises(SourceError, match=r"tokenizer\.json is no tokenizer of a model of this type$"):
+        text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
 
 
 def test_a_classifier_with_more_than_one_score_is_no_reranker(tmp_path: Path) -> None:
