@@ -133,7 +133,7 @@ class Settings(Fields):
 
     def _faults_of_served(self) -> Iterator[tuple[str, str]]:
         """Faults of settings that name served models or voices."""
-        yield from faults_of_aliases(self.served)
+        yield from faults_of_aliases(self.served, [model.id for model in self.added.absent])
         models = self.served.triton_models
         for name in self.required_models:
             if name not in models:

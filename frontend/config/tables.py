@@ -104,18 +104,21 @@ Prices = Annotated[
 ]
 
 
-def faults_of_aliases(served: Served) -> Iterator[tuple[str, str]]:
-    """Aliases of unserved names, aliases that are names already, and ignored parameters that have a meaning."""
+def faults_of_aliases(served: Served, absent: Collection[str] = ()) -> Iterator[tuple[str, str]]:
+    """Aliases of unserved names, aliases that are names already, and ignored parameters that have a meaning.
+
+    An alias may mean an ``absent`` model, and is not served either.
+    """
     contract = served.contract
     aliases, voices = served.aliases, [voice.name for voice in served.voices]
     for kind, others, own, taken in (
-        ("models", aliases.models, served.ids(), {*MODELS, *served.ids()}),
+        ("models", aliases.models, served.ids(), {*MODELS, *served.ids(), *absent}),
         ("voices", aliases.voices, voices, {*VOICES, *voices}),
     ):
         for name, meant in others.items():
             if name in taken:
                 yield f"aliases.{kind}.{name}", "is a name already, and must stay what it is"
-            if meant not in own:
+            if meant not in own and not (kind == "models" and meant in absent):
                 yield f"aliases.{kind}.{name}", f"{meant!r} is not served; there are {', '.join(own) or 'none'}"
     # One that an extension gives a meaning is ignored elsewhere.
     for name in aliases.ignore:

@@ -14,17 +14,20 @@ OF_CLIENTS = ("user", "input_type", "task", "normalized", "truncate", "truncatio
 
 
 def cut(served: Served) -> str:
-    tokens = max(model.max_tokens for model in served.by_id(EMBEDDINGS).values())
-    return f"One text or a list; each is cut after {tokens} tokens."
+    tokens = sorted({model.max_tokens for model in served.by_id(EMBEDDINGS).values()}, reverse=True)
+    by_model = ", as the model takes" if len(tokens) > 1 else ""
+    return f"One text or a list; each is cut after {' or '.join(map(str, tokens))} tokens{by_model}."
 
 
 def _dimension(served: Served) -> str:
     models = served.by_id(EMBEDDINGS)
-    width = max(model.width for model in models.values())
+    widths = sorted({model.width for model in models.values()}, reverse=True)
     shorter = [
         f"{name} gives {', '.join(map(str, model.dimensions))}" for name, model in models.items() if model.dimensions
     ]
-    return f"Checked, then ignored: the dimension is {width}." + "".join(f" But {each}." for each in shorter)
+    return f"Checked, then ignored: the dimension is {' or '.join(map(str, widths))}." + "".join(
+        f" But {each}." for each in shorter
+    )
 
 
 DIMENSIONS = Integer("dimensions", _dimension)

@@ -101,3 +101,4 @@ async def test_the_description_allows_vectors_of_each_size(client: Client) -> No
     described = await (await client.get("/openapi.json")).json()
     vector = described["components"]["schemas"]["Embedding"]["properties"]["embedding"]
     assert (vector["minItems"], vector["maxItems"]) == (8, 1024)
+    assert vector["description"].startswith("A vector of 1024 numbers and length 1;")

@@ -36,9 +36,11 @@ class EmbeddingRequest:
 
 
 def _vector(served: Served) -> dict[str, Any]:
-    widths = [width for model in served.by_id(EMBEDDINGS).values() for width in (model.width, *model.dimensions)]
+    models = served.by_id(EMBEDDINGS).values()
+    widths = [width for model in models for width in (model.width, *model.dimensions)]
+    usual = " or ".join(str(width) for width in sorted({model.width for model in models}, reverse=True))
     return {
-        "description": f"A vector of {max(widths)} numbers and length 1; with base64 as float32 bytes, little-endian.",
+        "description": f"A vector of {usual} numbers and length 1; with base64 as float32 bytes, little-endian.",
         "minItems": min(widths),
         "maxItems": max(widths),
         "items": {"type": "number"},

@@ -72,6 +72,8 @@ acme = 1
 [pools.text]
 address = "text:8001"
 models = ["added_e5"]
+[aliases.models]
+ada = "e5"
 """
 
 
@@ -85,8 +87,9 @@ def test_tables_may_name_a_model_that_could_not_be_exported_which_is_not_served(
     environ = {**file(OF_E5 + NAMING_E5), "QUARTET_MODELS": "stt-1,e5"}
     settings = Settings.from_env(environ, Added())
     assert settings.served.ids() == ("stt-1",)
+    assert list(settings.served.model_names()) == ["stt-1"]
     assert settings.floors == {"added_e5": {"org:acme": 1}}
-    assert Settings.from_env(environ, ADDED).served.ids() == ("stt-1", "e5")
+    assert list(Settings.from_env(environ, ADDED).served.model_names()) == ["stt-1", "e5", "ada"]
 
 
 def test_tables_may_not_name_a_model_that_nobody_adds(file: File) -> None:
