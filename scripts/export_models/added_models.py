@@ -8,6 +8,7 @@ import os
 import re
 import tomllib
 from collections.abc import Mapping
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -30,7 +31,7 @@ def table_of(name: str, environ: Mapping[str, str]) -> Any:
     if not (path := environ.get(SETTINGS)):
         return {}
     try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig")).get(name, {})
+        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"), parse_float=Decimal).get(name, {})
     except (OSError, ValueError) as error:
         raise SourceError(f"{SETTINGS}: {path}: {error}") from None
     return table if isinstance(table, dict) else {}

@@ -41,6 +41,13 @@ def test_a_table_that_cannot_be_is_a_sentence_with_the_file(tmp_path: Path) -> N
         added_of(environ)
 
 
+@pytest.mark.parametrize(("price", "micro"), [("0.00001", 10), ("0.1", 100_000), ("'0.000001'", 1), ("2", 2_000_000)])
+def test_a_price_is_read_as_it_is_written(tmp_path: Path, price: str, micro: int) -> None:
+    entry = f"[models.e5]\noperation = 'embeddings'\ncheckpoint = './e5'\nprice = {price}"
+    (added,) = added_of(_settings(tmp_path, entry))
+    assert added.model().micro_chf == micro
+
+
 def test_a_folder_is_relative_to_the_settings_file(tmp_path: Path) -> None:
     environ = _settings(tmp_path, "[models.e5]\noperation = 'embeddings'\ncheckpoint = '../e5'")
     (added,) = added_of(environ)
