@@ -191,7 +191,7 @@ mutants: $(VENV)/installed-lab demo ## change the core in one place at a time an
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
 
 soak: demo $(VENV)/installed-tests ## call everything for an hour while parts are killed, frozen and away; SOAK="--minutes 60 --seed 1"
-	@$(BIN)/python -m lab.soak $(SOAK)
+	@$(BIN)/python -m tests.soak $(SOAK)
 
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
 	@$(BIN)/python -m scripts.install.lock

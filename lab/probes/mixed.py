@@ -12,24 +12,17 @@ from contextlib import AsyncExitStack
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
-from scripts.benchmark.common.inputs import UNIT_OF, Call, calls, clip
+from scripts.benchmark.common.inputs import UNIT_OF, calls
 from scripts.benchmark.common.load import Client, Sample, closed, connected
 from scripts.benchmark.common.output import head, line
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
+from tests.soak.overload import COMPANY
 
 _TIERS = ("company", "free", "bulk")
 _DIFFERENT_CALLS = 64
 _PAUSE_SECONDS = 0.2
 _HEAD = ("operation", "company alone: p50, p95 ms", "among others", "times", "free: units/s", "p95 ms", "failed")
-_SENTENCE = "Good morning, Anna. Can you buy some bread today?"
-_DOCUMENTS = ["We bake bread every morning.", "The trains run every hour.", "Flour and water.", "It rains."]
-COMPANY: Mapping[str, Call] = {
-    "embeddings": Call("/embeddings", 1, {"model": "embed-m3", "input": _SENTENCE}),
-    "rerank": Call("/rerank", 1, {"model": "rerank-v2-m3", "query": _SENTENCE, "documents": _DOCUMENTS}),
-    "speech": Call("/audio/speech", 1, {"model": "tts-1", "voice": "ryan", "input": "Can you buy some bread today?"}),
-    "transcriptions": Call("/audio/transcriptions", 1, file=clip(1, 3.0, 4.0)[0], fields=(("model", "stt-1"),)),
-}
 
 
 def _keys(target: Target) -> Mapping[str, str]:

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from lab.soak.faults import BY_ITSELF, FAULTS
-from lab.soak.kinds import KINDS
-from lab.soak.plots import Band, Panel, Points, svg
-from lab.soak.traffic import Answer
-from lab.soak.verdict import STARVED, Soak, broken, p95, quiet_answers, within
-from lab.soak.watch import GAUGES
 from scripts.benchmark.common.output import head, line, machine
+from tests.soak.faults import BY_ITSELF, FAULTS
+from tests.soak.kinds import KINDS
+from tests.soak.plots import Band, Panel, Points, svg
+from tests.soak.traffic import Answer
+from tests.soak.verdict import STARVED, Soak, broken, p95, quiet_answers, within
+from tests.soak.watch import GAUGES
 
 _MB = 1024**2
 _SHOWN = ("embeddings", "rerank", "speech", "transcriptions", "chat", "live sessions", "streamed speech")

@@ -17,6 +17,7 @@ from frontend.access.jwt import Tokens
 from frontend.administration.registry import Registry
 from frontend.administration.usage.queries import UsageQueries
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.models import Added
 from frontend.catalogue.voices import exported_voices
 from frontend.config.reading import CONFIG_FILE
 from frontend.config.settings import Settings
@@ -90,7 +91,7 @@ class Product:
         await upstream.server.start_server()
         self._closing.push_async_callback(upstream.server.close)
         self._closing.enter_context(models_kept())
-        fitted = fit.of_this_machine(os.environ, exported_voices(REPOSITORY))
+        fitted = fit.of_this_machine(os.environ, Added(exported_voices(REPOSITORY)))
         fitted.write(REPOSITORY)
         self.triton = LocalTriton(REPOSITORY, self.folder / "triton", config_name=fit.CONFIG_NAME)
         self._closing.callback(self._stop_triton)
@@ -137,7 +138,7 @@ class Product:
         await engine.dispose()
 
     async def start_triton(self) -> None:
-        names = Settings(model_repository=REPOSITORY, added=tuple(exported_voices(REPOSITORY))).served.triton_models
+        names = Settings(model_repository=REPOSITORY, added=Added(exported_voices(REPOSITORY))).served.triton_models
         await asyncio.to_thread(self.triton.start)
         await asyncio.to_thread(self.triton.load, names)
 

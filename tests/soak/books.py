@@ -9,8 +9,8 @@ from sqlalchemy import func, select
 from frontend.administration.usage.queries import UsageQueries
 from frontend.database.engine import open_engine
 from frontend.database.tables import RESERVATIONS, USAGE_DAYS, USAGE_EVENTS
-from lab.soak.product import ORG, TOP_UP
-from lab.soak.traffic import Answer
+from tests.soak.product import ORG, TOP_UP
+from tests.soak.traffic import Answer
 
 # Of a decoder that rounds a recording's end to a sample.
 _ROUNDING = 1

@@ -15,9 +15,9 @@ import numpy as np
 import soxr
 
 from client.recordings import SAMPLE_RATE, recordings
-from lab.soak.product import PRICES
 from scripts.benchmark.common.inputs import calls, clip
 from tests.faults.cases_audio import speech
+from tests.soak.product import PRICES
 from tests.upstream import USAGE, chat
 
 EMBED, RERANK, SPEAK, HEAR = "/v1/embeddings", "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions"

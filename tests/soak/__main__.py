@@ -1,4 +1,4 @@
-"""Callers of everything, faults of everything, for an hour: python -m lab.soak --minutes 60 --seed 1
+"""Callers of everything, faults of everything, for an hour: python -m tests.soak --minutes 60 --seed 1
 
 Starts a Triton with the demo's models, two frontends, Postgres, Redis and a chat server. Writes build/soak/report.md
 with plots, also when Ctrl-C ends it earlier. Ends with 1 if a promise broke or something leaks, and says what.
@@ -14,13 +14,13 @@ import time
 from pathlib import Path
 
 from frontend.config.reading import PREFIX
-from lab.soak import books, report
-from lab.soak.faults import FAULTS, Weather
-from lab.soak.kinds import prepare
-from lab.soak.product import Product
-from lab.soak.traffic import Traffic
-from lab.soak.verdict import Soak, verdict
-from lab.soak.watch import GAUGES, Watch
+from tests.soak import books, report
+from tests.soak.faults import FAULTS, Weather
+from tests.soak.kinds import prepare
+from tests.soak.product import Product
+from tests.soak.traffic import Traffic
+from tests.soak.verdict import Soak, verdict
+from tests.soak.watch import GAUGES, Watch
 
 # Calm at the end, and the time after which nothing may be in hand.
 _CALM_SECONDS, _EMPTY_SECONDS = 30.0, 5.0

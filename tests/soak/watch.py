@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 import psutil
 
-from lab.soak.product import Product
+from tests.soak.product import Product
 
 _EVERY_SECONDS = 3.0
 # What the product has in hand: nothing when nobody calls.

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import psutil
 
-from lab.soak.product import Product
+from tests.soak.product import Product
 from tests.triton.conftest import processes
 
 _LONGEST_SECONDS = 300.0

@@ -9,10 +9,10 @@ from statistics import median
 
 import numpy as np
 
-from lab.soak.faults import FAULTS, Window
-from lab.soak.kinds import IN_PIECES, KINDS
-from lab.soak.traffic import Answer
-from lab.soak.watch import Look, by_process
+from tests.soak.faults import FAULTS, Window
+from tests.soak.kinds import IN_PIECES, KINDS
+from tests.soak.traffic import Answer
+from tests.soak.watch import Look, by_process
 
 # After all parts are ready, the calls of the fault end.
 _GRACE_SECONDS = 10.0

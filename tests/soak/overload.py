@@ -1,4 +1,4 @@
-"""Ten times the capacity: python -m lab.soak.overload --operations embeddings rerank --seconds 60
+"""Ten times the capacity: python -m tests.soak.overload --operations embeddings rerank --seconds 60
 
 Measures the peak of each operation, then sends ten times that, of each alone and with ``--together`` of all at once, by
 a free key in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
@@ -23,14 +23,13 @@ import aiohttp
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
-from lab.probes.mixed import COMPANY
-from lab.soak.verdict import p95
-from lab.soak.watch import GAUGES, summed
-from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
+from scripts.benchmark.common.inputs import UNIT_OF, Call, calls, clip
 from scripts.benchmark.common.load import Client, Sample, closed, connected, form, units_of
 from scripts.benchmark.common.output import head, line
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
+from tests.soak.verdict import p95
+from tests.soak.watch import GAUGES, summed
 
 _TIMES, _DIFFERENT_CALLS, _PEAK_CALLERS = 10, 64, 16
 _PEAK_SECONDS, _ALONE_SECONDS = 15.0, 10.0
@@ -49,6 +48,15 @@ _HEAD = (
     "times",
     "in hand 5 s later",
 )
+# Small calls, as people wait for.
+_SENTENCE = "Good morning, Anna. Can you buy some bread today?"
+_DOCUMENTS = ["We bake bread every morning.", "The trains run every hour.", "Flour and water.", "It rains."]
+COMPANY: Mapping[str, Call] = {
+    "embeddings": Call("/embeddings", 1, {"model": "embed-m3", "input": _SENTENCE}),
+    "rerank": Call("/rerank", 1, {"model": "rerank-v2-m3", "query": _SENTENCE, "documents": _DOCUMENTS}),
+    "speech": Call("/audio/speech", 1, {"model": "tts-1", "voice": "ryan", "input": "Can you buy some bread today?"}),
+    "transcriptions": Call("/audio/transcriptions", 1, file=clip(1, 3.0, 4.0)[0], fields=(("model", "stt-1"),)),
+}
 
 
 @dataclass(frozen=True)

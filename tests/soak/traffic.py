@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from lab.soak.kinds import KINDS, BrokenError, Caller, LeftError
-from lab.soak.product import LIMITED, PREPAID, Product
 from tests.conftest import bearer
+from tests.soak.kinds import KINDS, BrokenError, Caller, LeftError
+from tests.soak.product import LIMITED, PREPAID, Product
 
 _PATIENCE_SECONDS = 330.0
 _KEYS = {"company": 2, "pro": 2, "free": 3, "bulk": 1, PREPAID: 2}

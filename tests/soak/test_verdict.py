@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from lab.soak import books
-from lab.soak.books import Ledger
-from lab.soak.faults import Window
-from lab.soak.plots import Band, Panel, svg
-from lab.soak.product import TOP_UP
-from lab.soak.traffic import Answer
-from lab.soak.verdict import Soak, verdict
-from lab.soak.watch import Look, Process
+from tests.soak import books
+from tests.soak.books import Ledger
+from tests.soak.faults import Window
+from tests.soak.plots import Band, Panel, svg
+from tests.soak.product import TOP_UP
+from tests.soak.traffic import Answer
+from tests.soak.verdict import Soak, verdict
+from tests.soak.watch import Look, Process
 
 _MB = 1024**2
 FINE = Answer("embeddings", "free", 1, "soak-1", 100.0, 100.5, 200, "", "whole", {"soak-1": 30}, set())
