@@ -175,6 +175,8 @@ class HubSource:
             except MissingFileError:
                 continue
             named = read_json(folder / file).get("weight_map", {}) if file.endswith(".json") else {}
+            if not isinstance(named, dict):
+                raise SourceError(f"{folder / file} names no files of weights")
             # A name with folders could be anywhere.
             for part in sorted({Path(str(name)).name for name in named.values()}):
                 self._download(checkpoint, part, folder)

@@ -240,3 +240,15 @@ def test_a_wrong_folder_of_an_added_model_is_named_and_others_are_not(tmp_path: 
     }
     source = source_of("demo", None, tmp_path, models=models)
     assert source.faults_of_own() == {"added_none": f"{tmp_path}/none does not exist; it must hold a checkpoint"}
+
+
+def test_an_index_that_names_no_files_is_one_sentence(tmp_path: Path) -> None:
+    index = "model.safetensors.index.json"
+    repository = tmp_path / "hub" / OWN_TINY.repository
+    repository.mkdir(parents=True)
+    (repository / "config.json").write_text("{}", encoding="utf-8")
+    (repository / index).write_text('{"weight_map": ["a"]}', encoding="utf-8")
+    with Hub(tmp_path / "hub", {OWN_TINY.repository: REVISION}) as hub:
+        source = HubSource(tmp_path / "cache", hub.address)
+        with pytest.raises(SourceError, match="index.json names no files of weights"):
+            source.fetch_own(OWN_TINY)
