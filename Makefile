@@ -16,14 +16,14 @@ STATE ?= build
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
-VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS AUDIT APT VENV
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS SOAK FUZZ AUDIT APT VENV
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL SSL_CERT_% REQUESTS_CA_BUNDLE XDG_% LANG LC_%
 ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test test-lab lint bench bench-peers tune mutants lock newest sbom audit documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -64,6 +64,10 @@ $(VENV)/installed: $(VENV)/base $(PRODUCT) pyproject.toml
 
 $(VENV)/installed-tests: $(VENV)/installed tests/requirements.txt
 	@$(INSTALL) tests
+	@touch $@
+
+$(VENV)/installed-fuzz: $(VENV)/installed-tests tests/fuzz/requirements.txt
+	@$(INSTALL) fuzz
 	@touch $@
 
 $(VENV)/installed-audit: $(VENV)/base scripts/install/requirements-audit.txt
@@ -163,6 +167,9 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
 	@for file in $$(grep -rl --include='test_*.py' 'mark\.alone' tests); do $(BIN)/python -m pytest -q -m alone $$file || exit; done
 
+fuzz: $(VENV)/installed-fuzz ## random files, requests, bytes and histories, for an hour; FUZZ="--minutes 60 --seed 3 --only files"
+	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ)
+
 bench: $(if $(ELSEWHERE),check-python,check-export) ## measure every operation under load; BENCH="--operations embeddings --callers 16 --seconds 20"
 	@$(MAKE) --no-print-directory install
 	@$(if $(ELSEWHERE),,$(EXPORT))
@@ -182,6 +189,9 @@ test-lab: $(VENV)/installed-lab ## the tests of the lab, which 'make test' leave
 
 mutants: $(VENV)/installed-lab demo ## change the core in one place at a time and see which changes tests notice; MUTANTS="--only frontend/dispatch --sample 40"
 	@$(BIN)/python -m lab.mutants $(MUTANTS)
+
+soak: demo $(VENV)/installed-tests ## call everything for an hour while parts are killed, frozen and away; SOAK="--minutes 60 --seed 1"
+	@$(BIN)/python -m tests.soak $(SOAK)
 
 lock: $(VENV)/base ## write the requirements files, with hashes, from the versions of pyproject.toml
 	@$(BIN)/python -m scripts.install.lock

@@ -50,7 +50,7 @@ _COUNTERS: web.AppKey[Counters] = web.AppKey("counters")
 _AUDIO_TASKS = 1_000
 # Seconds per audio task. Two hours of noise take a small, busy processor one minute.
 _AUDIO_SECONDS = 90.0
-# Tasks per text process. espeak-ng's bridge leaks about 13 bytes per character, so processes are replaced.
+# Tasks per text process. espeak-ng's bridge leaks about 12 bytes per character, so processes are replaced.
 _TEXT_TASKS = 20_000
 _TEXT_SECONDS = 20.0
 # Requests without a known key per iteration of the event loop. One takes about 0.2 ms.

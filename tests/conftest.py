@@ -1,10 +1,12 @@
 """Shared set-up: a clean environment, the application with a fake Triton, and the whole product with a real one."""
 
 import dataclasses
+import gc
 import logging
 import os
 import shutil
-from collections.abc import AsyncIterator, Iterator
+import tempfile
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +30,7 @@ from scripts.local_triton.checks import free_port
 from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
+from tests.loop_watch import REPORTS, reports, watch_this_process
 from tests.redis import RedisServer
 
 if TYPE_CHECKING:
@@ -48,6 +51,12 @@ EXTENSIONS = os.environ.get("TEST_EXTENSIONS", "")
 
 Client = TestClient[Request, Application]
 
+# What held an event loop since the last look: of this process, and of those that it starts.
+_held: list[str] = []
+_reports = tempfile.TemporaryDirectory(prefix="loops-")
+os.environ[REPORTS] = _reports.name
+watch_this_process(_held.append)
+
 
 class ProductServer(TestServer):
     """aiohttp's test server over the product's own runner, so that tests use its connections and limits."""
@@ -63,6 +72,43 @@ class ProductServer(TestServer):
 def pytest_make_parametrize_id(config: pytest.Config, val: object, argname: str) -> str | None:
     """Name tests without their keys, which differ between the processes of a run."""
     return argname if isinstance(val, str) and KEY in val else None
+
+
+def _taken() -> list[str]:
+    """What was found since the last call."""
+    found = [*_held, *reports(Path(_reports.name))]
+    _held.clear()
+    return found
+
+
+@pytest.hookimpl(wrapper=True)
+def _phase(item: pytest.Item) -> Generator[None, None, None]:
+    """Fail a part of a test in which the product held an event loop."""
+    try:
+        yield
+    except BaseException as error:
+        for text in _taken():
+            error.add_note(text)
+        raise
+    if found := _taken():
+        pytest.fail("\n".join(found), pytrace=False)
+
+
+pytest_runtest_setup = pytest_runtest_call = pytest_runtest_teardown = _phase
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _freeze_objects() -> None:
+    """Let garbage collection look at what the tests of this file make, as the product does: it holds event loops."""
+    gc.collect()
+    gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def _collect_garbage(request: pytest.FixtureRequest) -> None:
+    """Leave no garbage of the tests before to this one's event loop."""
+    if request.node.get_closest_marker("asyncio") is not None:
+        gc.collect()
 
 
 @pytest.fixture(autouse=True)

@@ -1,7 +1,8 @@
-"""A real Postgres for tests, from the package pgserver."""
+"""A real Postgres for tests, from the package pgserver, and databases that are away."""
 
 import shutil
 import signal
+import sqlite3
 import tempfile
 import uuid
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pgserver
+import psutil
 
 
 class PostgresServer:
@@ -57,12 +59,29 @@ class PostgresServer:
             self._server.psql("SELECT pg_reload_conf()")
         self._server.psql(f"ALTER ROLE {role} PASSWORD '{password}'")
 
+    @property
+    def process(self) -> psutil.Process:
+        """The server, whose children are its connections."""
+        process: psutil.Process = self._server.get_postmaster_info().process
+        return process
+
     def stop(self) -> None:
         # At once, and not after it has written the data of all tests to the disk.
-        self._server.get_postmaster_info().process.send_signal(signal.SIGQUIT)
-        self._server.get_postmaster_info().process.wait()
+        process = self.process
+        process.send_signal(signal.SIGQUIT)
+        process.wait()
         self._server.cleanup()
         shutil.rmtree(self._folder, ignore_errors=True)
+
+
+@contextmanager
+def locked(address: str) -> Iterator[None]:
+    """Within the block, nobody else writes to this SQLite file."""
+    connection = sqlite3.connect(address.removeprefix("sqlite:///"), isolation_level=None)
+    connection.execute("BEGIN EXCLUSIVE")
+    yield
+    connection.execute("ROLLBACK")
+    connection.close()
 
 
 def _name(address: str) -> str:

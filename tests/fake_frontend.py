@@ -10,6 +10,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Callable
 
 import uvloop
 from aiohttp import web
@@ -21,6 +22,7 @@ from frontend.http.server import freeze_objects
 from frontend.observe.logs import set_up_logging
 from tests.clocks import LimitsClock
 from tests.fakes import FakeTriton
+from tests.loop_watch import watch_frontend
 
 _BEAT_SECONDS = 0.001
 
@@ -47,8 +49,8 @@ class Watch:
         self._longest = 0.0
 
 
-async def _serve(settings: Settings, watch: Watch | None) -> None:
-    runner = Runner(create_app(settings, connect=FakeTriton), settings)
+async def _serve(settings: Settings, watch: Watch | None, connect: Callable[[str], FakeTriton]) -> None:
+    runner = Runner(create_app(settings, connect=connect), settings)
     await runner.setup()
     freeze_objects()
     await web.TCPSite(runner, settings.host, settings.port).start()
@@ -65,10 +67,15 @@ async def _serve(settings: Settings, watch: Watch | None) -> None:
         await runner.cleanup()
 
 
-if __name__ == "__main__":
+def main(connect: Callable[[str], FakeTriton] = FakeTriton) -> None:
+    watch_frontend()
     if "--one-minute" in sys.argv:
         LimitsClock()
     loaded = Settings.from_env(os.environ)
     set_up_logging(loaded.log_level, loaded.log_format)
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(_serve(loaded, Watch() if "--watch" in sys.argv else None))
+        runner.run(_serve(loaded, Watch() if "--watch" in sys.argv else None, connect))
+
+
+if __name__ == "__main__":
+    main()

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from frontend.commands.serve import serve
 from frontend.config.settings import Settings
+from tests.loop_watch import watch_frontend
 
 if TYPE_CHECKING:
     from aiohttp import web
@@ -34,4 +35,5 @@ def _app(settings: Settings) -> "web.Application":
 
 
 if __name__ == "__main__":
+    watch_frontend()
     sys.exit(serve(Settings.from_env(os.environ), _app))

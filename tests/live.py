@@ -39,6 +39,12 @@ class Live:
     def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
         self.socket = socket
 
+    @property
+    def wire(self) -> Any:
+        """The connection, for bytes that the client would not send."""
+        assert self.socket._response.connection is not None
+        return self.socket._response.connection.transport
+
     async def send(self, kind: str, **fields: Any) -> None:
         await self.socket.send_json({"type": kind, **fields})
 

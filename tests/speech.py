@@ -106,12 +106,18 @@ def _put(container: Any, stream: Any, audio: NDArray[np.float32]) -> None:
 def encode(audio: NDArray[np.float32], kind: str) -> bytes:
     """A file of one of ``CONTAINERS`` or ``FOREIGN``."""
     container_format, codec, rate = (CONTAINERS | FOREIGN)[kind]
-    buffer = io.BytesIO()
     if codec == "libvorbis":
         # PyAV's wheel has no Vorbis encoder.
+        buffer = io.BytesIO()
         soundfile.write(buffer, soxr.resample(audio, SAMPLE_RATE, rate), rate, format="OGG", subtype="VORBIS")
         return buffer.getvalue()
-    with av.open(buffer, "w", format=container_format) as container:
+    return encode_as(audio, container_format, codec, rate)
+
+
+def encode_as(audio: NDArray[np.float32], container_format: str, codec: str, rate: int, **options: str) -> bytes:
+    """A file of any container and codec, by FFmpeg's names, with options of the container."""
+    buffer = io.BytesIO()
+    with av.open(buffer, "w", format=container_format, options=options) as container:
         stream = container.add_stream(codec, rate=rate)
         stream.layout = "mono"
         _put(container, stream, audio)

@@ -19,6 +19,8 @@ _LATE, _LEAST_LOST = 4, 0.3
 _SHORTEST_HOLE, _LONGEST_HOLE = 0.05, 60.0
 # Seconds of the longest frame of silence.
 _LONGEST_SILENCE = 1.0
+# FFmpeg keeps the planes of more channels elsewhere, and PyAV does not find them. Such files are refused.
+_MOST_PLANES = 8
 
 
 class DamagedAudioError(Exception):
@@ -113,7 +115,7 @@ class _Holes:
 
 def _silence(frame: Any, seconds: float) -> Iterator[Any]:
     """Silent frames of the shape of another one."""
-    left = int(seconds * frame.sample_rate)
+    left = int(seconds * frame.sample_rate) if frame.layout.nb_channels <= _MOST_PLANES else 0
     while left > 0:
         count = min(left, int(_LONGEST_SILENCE * frame.sample_rate))
         silent: Any = av.AudioFrame(format=frame.format.name, layout=frame.layout.name, samples=count)

@@ -140,10 +140,13 @@ class ModelQueue:
         with self._measured(call):
             yield call.backend
 
-    def refuse_away(self, context: RequestContext) -> None:
-        """Raise ``Busy`` if no backend takes calls."""
+    def refuse_full(self, context: RequestContext) -> None:
+        """Raise ``Busy`` if no backend takes calls, or as many calls wait as may. It saves the work before a call."""
+        scheduler, bounds = self._calls.scheduler, self._bounds
         if not self._calls.is_open:
             raise self._refusal("away", context)
+        if scheduler.waiting_of(context.key) >= bounds.key or scheduler.waiting(context.priority) >= bounds.tier:
+            raise self._refusal("full", context)
 
     def seconds_for(self, work: float) -> float:
         """Seconds that ``work`` takes, one call after another; 0 if nothing was measured."""
@@ -218,10 +221,7 @@ class ModelQueue:
             raise self._refusal("late", context) from None
 
     def _refuse(self, context: RequestContext) -> None:
-        scheduler, bounds = self._calls.scheduler, self._bounds
-        self.refuse_away(context)
-        if scheduler.waiting_of(context.key) >= bounds.key or scheduler.waiting(context.priority) >= bounds.tier:
-            raise self._refusal("full", context)
+        self.refuse_full(context)
         if self._loop.time() + self._calls.expected_wait(context.priority) > context.deadline:
             raise self._refusal("late", context)
 

@@ -9,6 +9,9 @@ from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
 
+# Versions that are spoken here, and whether a request has another one: it is answered in the last of these.
+VERSIONS = (HttpVersion10, HttpVersion11)
+OF_ANOTHER_VERSION = web.RequestKey("of_another_version", bool)
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
 _RATE_SECONDS = 10.0  # between checks of the lowest rate
 
@@ -22,8 +25,12 @@ def refuse_encoding(request: web.Request) -> None:
 
 def refuse_faulty(request: web.Request) -> None:
     """Raise 400 for what aiohttp takes and should not, whatever its path and key are."""
-    if request.version not in (HttpVersion10, HttpVersion11):
+    if request.get(OF_ANOTHER_VERSION):
         raise InvalidRequest("only HTTP/1.0 and HTTP/1.1 are spoken here", headers={hdrs.CONNECTION: "close"})
+    # Its body would be taken for another request (RFC 9110, 9.3.6). Behind a proxy, whose connections callers share,
+    # they would get each other's answers.
+    if request.method == hdrs.METH_CONNECT:
+        raise InvalidRequest("the method CONNECT is not taken here", headers={hdrs.CONNECTION: "close"})
     # It would take the body with a coding that it does not decode (RFC 9112, 6.1).
     codings = ",".join(request.headers.getall(hdrs.TRANSFER_ENCODING, ("chunked",)))
     if codings.strip().lower() != "chunked":

@@ -31,6 +31,9 @@ _READ_BYTES = 4 * 1024
 # Bytes of an answer that the kernel takes before the caller reads: it has twice as many for them. By default, it takes
 # megabytes for each connection, which no bound of ours counts.
 _UNREAD_ANSWER_BYTES = 64 * 1024
+# Bytes that the kernel takes before we read, and twice as many with what surrounds them. With a round trip of 50 ms,
+# 5 MB a second arrive. By default, it takes megabytes from a connection that was fast before.
+_UNREAD_REQUEST_BYTES = 256 * 1024
 _RETRY_SECONDS = 5  # for ``Retry-After``
 
 
@@ -111,6 +114,7 @@ class Connection(web.RequestHandler):
             options = wire.get_extra_info("socket")
             options.setsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, stall)
             options.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, _UNREAD_ANSWER_BYTES)
+            options.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _UNREAD_REQUEST_BYTES)
         self._admitted = self._limit.enter(self._address)
         if not self._admitted:
             full = BadGateway("there are too many connections, retry later", retry_after=_RETRY_SECONDS)
@@ -147,7 +151,7 @@ class Connection(web.RequestHandler):
     def set_parser(self, parser: WebSocketReader, data_received_cb: Callable[[], None] | None = None) -> None:
         """aiohttp reads messages of a WebSocket from now on."""
         if self.frame_readers is not None:
-            self._frames = self.frame_readers(parser, self._rest)
+            self._frames, self.frame_readers = self.frame_readers(parser, self._rest), None
             parser = cast(WebSocketReader, self._frames)
         super().set_parser(parser, data_received_cb)
 
@@ -192,8 +196,8 @@ class Connection(web.RequestHandler):
         self, request: web.BaseRequest, status: int = 500, exc: BaseException | None = None, message: str | None = None
     ) -> web.StreamResponse:
         """Answer what the parser refuses, and faults outside of the middlewares."""
-        if request.writer.output_size > 0:
-            raise ConnectionError("an answer has begun already")
+        if request.writer.output_size > 0 or isinstance(exc, ConnectionResetError):
+            raise ConnectionError("an answer has begun already, or there is nobody to answer")
         if status >= 500:
             log.error("unforeseen error", exc_info=exc)
             return refusal(Internal("an internal error"))

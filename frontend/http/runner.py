@@ -8,8 +8,11 @@ from aiohttp import StreamReader, web
 from aiohttp.http import RawRequestMessage
 
 from frontend.config.settings import Settings
+from frontend.errors import InvalidRequest
+from frontend.http.arrival import OF_ANOTHER_VERSION, VERSIONS
 from frontend.http.connection import Connection
 from frontend.http.connection_limit import ConnectionLimit
+from frontend.http.rendering import refusal
 from frontend.http.state import SERVER_STATE, ServerState
 
 # Most connections to the admin port, for probes and metrics, independent of the API port.
@@ -44,6 +47,9 @@ class _Server(web.Server):
             self.requests += 1
             try:
                 return await handle(request)
+            except web.HTTPExpectationFailed:
+                # A path or a method that does not exist has no expectations of ours (``defer_continue``).
+                return refusal(InvalidRequest("this expectation is not known here"))
             finally:
                 self.requests -= 1
 
@@ -52,7 +58,11 @@ class _Server(web.Server):
         ) -> web.BaseRequest:
             assert isinstance(connection, Connection)
             connection.begin(body)
-            return create(message, body, connection, *more)
+            known = message.version in VERSIONS
+            # An answer has the version of its request.
+            request = create(message if known else message._replace(version=VERSIONS[-1]), body, connection, *more)
+            request[OF_ANOTHER_VERSION] = not known
+            return request
 
         self.request_handler, self.request_factory = counted, begun
 

@@ -56,7 +56,8 @@ class PackedModel:
         dispatcher.register_model(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
     async def tokenize(self, function: Callable[[], list[Ids]], characters: int, context: RequestContext) -> list[Ids]:
-        """Tokenize, in a thread if the text is long, so that the event loop never blocks."""
+        """Tokenize, in a thread if the text is long, so that the event loop never blocks, and not for a full queue."""
+        self._dispatcher.queue(self._model).refuse_full(context)
         return function() if characters <= _INLINE_CHARACTERS else await self._threads.run(context, function)
 
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:

@@ -21,6 +21,8 @@ T = TypeVar("T")
 _OWN_MODULE = "frontend.processes.task_process"
 # Attempts per task. Something else may have killed the first process.
 _TRIES = 2
+# A process that keeps so many more bytes than at its start is replaced: libraries leak.
+_MOST_GROWTH = 64 * 1024**2
 # Seconds that a task waits for a starting process. The first process imports the tasks' modules.
 _START_SECONDS = 30.0
 # The share of its time for which a task that is late must have had a processor to be the cause itself.
@@ -44,7 +46,7 @@ def import_once(modules: Sequence[str]) -> None:
 
 
 class Offload:
-    """``workers`` processes, each replaced after ``tasks`` tasks; ``prepare`` runs once in each.
+    """``workers`` processes, each replaced after ``tasks`` tasks or if it has grown; ``prepare`` runs once in each.
 
     A task that takes longer than ``seconds`` is killed with its process. If the process was kept from working for most
     of that time, the task is not to blame. Every process that ends is replaced, and counted under ``name`` if it ended
@@ -128,7 +130,7 @@ class Offload:
         if isinstance(outcome[1], MemoryError):
             # What is left of its memory may be too little for others.
             process.end("memory")
-        elif process.tasks < self._tasks:
+        elif process.tasks < self._tasks and process.grown_bytes < _MOST_GROWTH:
             self._free.put_nowait(process)
         else:
             process.end(None)
@@ -151,8 +153,10 @@ class Offload:
                 await _ended(process)
             finally:
                 self._ready -= 1
-                process.kill()
                 self._drop(process)
+                process.kill()
+                # Some take a tenth of a second to end.
+                await asyncio.to_thread(process.wait)
             if process.reason is not None:
                 WORKERS_KILLED.labels(self._name, process.reason).inc()
             self._lost |= process.reason == "died"

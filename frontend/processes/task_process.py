@@ -39,12 +39,14 @@ class TaskProcess:
         # The number of tasks that it was given, whether it has begun the last one, and what it had used before that.
         self.tasks, self.begun = 0, False
         self._used_before = 0.0
+        self._own_at_start = 0
         try:
             self._process.start()
             theirs.close()
             self._pipe.recv_bytes()
         except (OSError, EOFError) as error:
             raise ProcessDiedError("a process could not be started") from error
+        self._own_at_start = self._own_bytes()
 
     @property
     def sentinel(self) -> int:
@@ -64,6 +66,20 @@ class TaskProcess:
         except OSError:
             return 0.0
         return (int(fields[_USER_TICKS]) + int(fields[_SYSTEM_TICKS])) / os.sysconf("SC_CLK_TCK")
+
+    @property
+    def grown_bytes(self) -> int:
+        """How much more memory of its own it has than at its start."""
+        return self._own_bytes() - self._own_at_start
+
+    def _own_bytes(self) -> int:
+        """Memory that is no file's and shared with no other; 0 if it has ended."""
+        try:
+            with open(f"/proc/{self._process.pid}/statm", "rb") as file:
+                _, resident, shared, *_ = map(int, file.read().split())
+        except OSError:
+            return 0
+        return (resident - shared) * os.sysconf("SC_PAGE_SIZE")
 
     def call(self, task: tuple[Callable[..., Any], tuple[Any, ...], dict[str, Any]]) -> tuple[Any, Exception | None]:
         """Call a function and return its result or its exception. It blocks, so call it in a thread."""
@@ -87,8 +103,11 @@ class TaskProcess:
         self._process.kill()
 
     def kill(self) -> None:
-        """Kill it if it still runs, and wait for its end."""
+        """Kill it if it still runs."""
         self._process.kill()
+
+    def wait(self) -> None:
+        """Wait for its end, in a thread."""
         self._process.join()
 
 

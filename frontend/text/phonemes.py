@@ -5,8 +5,9 @@ It runs in a worker process, since espeak-ng keeps its state in globals and leak
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 
+from piper import espeakbridge
 from piper.phonemize_espeak import EspeakPhonemizer
 
 from frontend.text.alphabets import Alphabet
@@ -34,6 +35,8 @@ def load_phonemizer() -> EspeakPhonemizer:
 
     It is loaded once: espeak-ng keeps pointers to what a second load frees, and then may crash.
     """
+    # Each call leaks more than a kilobyte, and every sentence makes one.
+    espeakbridge.set_voice = lru_cache(maxsize=1)(espeakbridge.set_voice)
     return EspeakPhonemizer()
 
 

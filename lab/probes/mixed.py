@@ -12,24 +12,17 @@ from contextlib import AsyncExitStack
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
 from frontend.config.settings import Settings
-from scripts.benchmark.common.inputs import UNIT_OF, Call, calls, clip
+from scripts.benchmark.common.inputs import UNIT_OF, calls
 from scripts.benchmark.common.load import Client, Sample, closed, connected
 from scripts.benchmark.common.output import head, line
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
+from tests.soak.overload import COMPANY
 
 _TIERS = ("company", "free", "bulk")
 _DIFFERENT_CALLS = 64
 _PAUSE_SECONDS = 0.2
 _HEAD = ("operation", "company alone: p50, p95 ms", "among others", "times", "free: units/s", "p95 ms", "failed")
-_SENTENCE = "Good morning, Anna. Can you buy some bread today?"
-_DOCUMENTS = ["We bake bread every morning.", "The trains run every hour.", "Flour and water.", "It rains."]
-_COMPANY: Mapping[str, Call] = {
-    "embeddings": Call("/embeddings", 1, {"model": "embed-m3", "input": _SENTENCE}),
-    "rerank": Call("/rerank", 1, {"model": "rerank-v2-m3", "query": _SENTENCE, "documents": _DOCUMENTS}),
-    "speech": Call("/audio/speech", 1, {"model": "tts-1", "voice": "ryan", "input": "Can you buy some bread today?"}),
-    "transcriptions": Call("/audio/transcriptions", 1, file=clip(1, 3.0, 4.0)[0], fields=(("model", "stt-1"),)),
-}
 
 
 def _keys(target: Target) -> Mapping[str, str]:
@@ -42,10 +35,10 @@ def _keys(target: Target) -> Mapping[str, str]:
 async def _company(client: Client, seconds: float) -> dict[str, list[Sample]]:
     """Send one call after another, of all operations in turn."""
     loop = asyncio.get_running_loop()
-    samples: dict[str, list[Sample]] = {operation: [] for operation in _COMPANY}
+    samples: dict[str, list[Sample]] = {operation: [] for operation in COMPANY}
     end = loop.time() + seconds
     while loop.time() < end:
-        for operation, call in _COMPANY.items():
+        for operation, call in COMPANY.items():
             samples[operation].append(await client.send(call, loop.time()))
             await asyncio.sleep(_PAUSE_SECONDS)
     return samples
@@ -54,18 +47,18 @@ async def _company(client: Client, seconds: float) -> dict[str, list[Sample]]:
 async def _measure(target: Target, keys: Mapping[str, str], callers: int, seconds: float) -> None:
     async with AsyncExitStack() as stack:
         company, free, bulk = [await stack.enter_async_context(connected(target.address, keys[t])) for t in _TIERS]
-        work = {operation: calls(operation, _DIFFERENT_CALLS, 1) for operation in _COMPANY}
+        work = {operation: calls(operation, _DIFFERENT_CALLS, 1) for operation in COMPANY}
         await _company(company, 2.0)
         alone = await _company(company, seconds / 2)
-        load = [closed(free, work[operation], callers, seconds + 2) for operation in _COMPANY]
-        bulks = asyncio.gather(*(closed(bulk, work[operation], callers, seconds) for operation in _COMPANY))
+        load = [closed(free, work[operation], callers, seconds + 2) for operation in COMPANY]
+        bulks = asyncio.gather(*(closed(bulk, work[operation], callers, seconds) for operation in COMPANY))
         loaded = asyncio.gather(*load)
         await asyncio.sleep(2)
         among = await _company(company, seconds)
-        samples = dict(zip(_COMPANY, await loaded, strict=True))
+        samples = dict(zip(COMPANY, await loaded, strict=True))
         await bulks
     print(head(_HEAD))
-    for operation in _COMPANY:
+    for operation in COMPANY:
         print(_row(operation, alone[operation], among[operation], samples[operation]), flush=True)
 
 

@@ -54,6 +54,7 @@ PARTS = {
         torch=True,
     ),
     "tests": Part("what tests need", ("tests/requirements.txt",)),
+    "fuzz": Part("what fuzzing needs", ("tests/fuzz/requirements.txt",)),
     "lab": Part("what the lab needs", ("lab/requirements.txt",)),
     "audit": Part("what audits", ("scripts/install/requirements-audit.txt",), _VENV / "audit"),
     "clients": Part("clients to test with", ("tests/clients/requirements.txt",), _VENV / "clients"),

@@ -26,6 +26,7 @@ _TOGETHER = {
     "scripts/export_models/requirements.txt": "export",
     "scripts/install/requirements.txt": "install",
     "scripts/local_triton/requirements.txt": "embedded-triton",
+    "tests/fuzz/requirements.txt": "fuzz",
     "tests/requirements.txt": "tests",
 }
 _ALONE = {

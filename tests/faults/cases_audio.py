@@ -1,5 +1,7 @@
 """Malformed forms and files, beside what ``tests/http`` and ``tests/unit`` send: name to bytes and status."""
 
+import base64
+import gzip
 import io
 import struct
 from functools import cache
@@ -11,6 +13,7 @@ from tests.faults.cases_http import TRANSCRIBE, Cases
 from tests.raw import post
 from tests.speech import encode, encode_tracks, say
 
+_CODED = "\r\nContent-Transfer-Encoding: "
 FILE = 'Content-Disposition: form-data; name="file"; filename="a.wav"'
 
 
@@ -53,6 +56,15 @@ def forms() -> Cases:
         "300 headers in a part": (form(part("\r\n".join([FILE, *(f"X-{n}: 1" for n in range(300))]), b"a")), 400),
         "lines that end in LF": (form(wav).replace(b"\r\n--x", b"\n--x"), 400),
         "10 MB before the first part": (form(b"p" * 10_000_000 + b"\r\n", wav), 400),
+        "a field that names a charset": (form(field("_charset_", b"wonders"), wav), 400),
+        "a field of another charset": (form(field("prompt", "\u00e9".encode("latin-1")), wav), 400),
+        "a model as a file": (
+            form(part('Content-Disposition: form-data; name="model"; filename="a"', b"stt-1"), wav),
+            400,
+        ),
+        "a model twice": (form(field("model", b"stt-1"), field("model", b"stt-1"), wav), 400),
+        "a file in base64": (form(part(f"{FILE}{_CODED}base64", base64.b64encode(speech("wav")))), 415),
+        "a file in gzip": (form(part(f"{FILE}\r\nContent-Encoding: gzip", gzip.compress(speech("wav")))), 415),
         "100 fields": (form(*(field("prompt", b"a") for _ in range(100)), wav), 400),
         "a field of 100 kB": (form(field("prompt", b"a" * 100_000), wav), 400),
         "no content type": (post(TRANSCRIBE, b"abc"), 400),
@@ -68,6 +80,16 @@ def forms() -> Cases:
         name, _, value = words.partition("=")
         cases[words] = (form(field(name, value.encode()), wav), 400)
     return cases
+
+
+def odd() -> dict[str, bytes]:
+    """Parts of a form that few send and all may: they are read as they are."""
+    plain = f"{FILE}\r\nContent-Type: text/plain; charset=wonders"
+    return {
+        "a part in an unknown charset": form(part(plain, speech("wav"))),
+        "a part in an unknown coding": form(part(f"{FILE}{_CODED}wonders", speech("wav"))),
+        "a file without a name": form(part('Content-Disposition: form-data; name="file"', speech("wav"))),
+    }
 
 
 def _wav(rate: int, channels: int, bits: int, samples: int = 1600) -> bytes:

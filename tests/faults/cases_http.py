@@ -44,11 +44,35 @@ def http() -> Cases:
         "DELETE of a model": (head("DELETE", "/v1/models/stt-1"), 405),
         "a key in the address": (head("GET", f"/v1/models?key={KEY}", key="x"), 401),
         "a deflate bomb": (post(EMBED, zlib.compress(bytes(30_000_000)), "Content-Encoding: deflate"), 415),
-        "chunks that stop": (head("POST", EMBED, "Transfer-Encoding: chunked") + b'5\r\n{"inp\r\n', 408),
+        "500 trailers": (
+            head("POST", EMBED, "Transfer-Encoding: chunked")
+            + b"e\r\n"
+            + body
+            + b"\r\n0\r\n"
+            + b"X: y\r\n" * 500
+            + b"\r\n",
+            400,
+        ),
+        "two hosts": (head("GET", "/v1/models", "Host: y"), 400),
+        "no host": (head("GET", "/v1/models").replace(b"Host: x\r\n", b""), 400),
         "an upload that stops": (
             head("POST", TRANSCRIBE, "Content-Type: multipart/form-data; boundary=x", "Content-Length: 900") + b"--x",
             408,
         ),
+    }
+
+
+def odd() -> dict[str, bytes]:
+    """What few send and all may: it is answered."""
+    body = b'{"input": "a"}'
+    chunked = head("POST", EMBED, "Transfer-Encoding: chunked")
+    return {
+        "an extension of 1 MB to a chunk": chunked + b"e;x=" + b"a" * 1_000_000 + b"\r\n" + body + b"\r\n0\r\n\r\n",
+        "trailers": chunked + b"e\r\n" + body + b"\r\n0\r\n" + b"X: y\r\n" * 3 + b"\r\n",
+        "1 MB of text": post(EMBED, b'{"input": "' + b"word " * 200_000 + b'"}'),
+        "a NUL in a text to speak": post(SPEECH, b'{"input": "a\\u0000b", "voice": "amy"}'),
+        "markup in a text to speak": post(SPEECH, b'{"input": "<speak>hi</speak>", "voice": "amy"}'),
+        "Hebrew for an English voice": post(SPEECH, '{"input": "שלום", "voice": "amy"}'.encode()),
     }
 
 

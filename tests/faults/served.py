@@ -9,6 +9,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,10 @@ class Look:
 
 
 class Served:
-    """``module`` as a process, which can be started and stopped any number of times on the same ports."""
+    """``module`` as a process, which can be started and stopped any number of times on the same ports.
+
+    ``within`` is a command that becomes another command.
+    """
 
     def __init__(
         self,
@@ -41,12 +45,13 @@ class Served:
         module: tuple[str, ...] = FAKE,
         host: str = "127.0.0.1",
         ports: tuple[int, int] | None = None,
+        within: Sequence[str] = (),
     ) -> None:
         self.host, self.ports = host, ports or (free_port(), free_port())
         self.port, self.admin_port = self.ports
         own = named(HOST=host, ADMIN_HOST=host, PORT=self.port, ADMIN_PORT=self.admin_port, LOG_LEVEL="WARNING")
         self._environ = {**os.environ, **own, **environ}
-        self._module, self.log = module, log
+        self._module, self._within, self.log = module, within, log
         self._wanted = int(self._environ.get(f"{PREFIX}WORKERS", 1))
         self.process: subprocess.Popen[bytes] | None = None
 
@@ -66,7 +71,7 @@ class Served:
     def spawn(self) -> None:
         """Start it and do not wait."""
         with self.log.open("ab") as output:
-            command = [sys.executable, "-m", *self._module]
+            command = [*self._within, sys.executable, "-m", *self._module]
             self.process = subprocess.Popen(command, cwd=ROOT, env=self._environ, stderr=output, stdout=output)
 
     def is_whole(self) -> bool:

@@ -1,11 +1,8 @@
 """A disk that is full: every answer is charged, and what cannot be charged is refused before the work."""
 
 import asyncio
-import contextlib
-import os
-import subprocess
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import aiohttp
@@ -15,23 +12,24 @@ from sqlalchemy import func, select
 from frontend.database.engine import open_engine
 from frontend.database.tables import USAGE_EVENTS
 from tests.conftest import KEY, bearer
+from tests.disks import SmallDisk, small_disk
 from tests.eventually import until
 from tests.frontends import Frontend, prepare, running
 
-# A file system that only this process sees.
-_SMALL_DISK = ("unshare", "--map-root-user", "--mount", "sh", "-c", 'mount -t tmpfs -o size=64m none "$0" && exec "$@"')
 _CALLERS = 40
 _LITTLE_BYTES = 16 * 1024 * 1024
 _REFUSED = "502 usage cannot be recorded for the moment, retry with backoff"
 
 
 @pytest.fixture
-async def frontend(tmp_path: Path) -> AsyncIterator[Frontend]:
-    (tmp_path / "usage").mkdir()
-    command = (*_SMALL_DISK, str(tmp_path / "usage"))
-    if (await asyncio.to_thread(subprocess.run, [*command, "true"], check=False)).returncode:
-        pytest.skip("this machine lets nobody mount a file system of their own")
-    with running(await asyncio.to_thread(prepare, tmp_path), within=command) as started:
+def disk(tmp_path: Path) -> Iterator[SmallDisk]:
+    with small_disk(tmp_path / "usage") as mounted:
+        yield mounted or pytest.skip("this machine lets nobody mount a file system of their own")
+
+
+@pytest.fixture
+async def frontend(tmp_path: Path, disk: SmallDisk) -> AsyncIterator[Frontend]:
+    with running(await asyncio.to_thread(prepare, tmp_path), within=disk.within) as started:
         yield started
 
 
@@ -69,15 +67,9 @@ class _Callers:
             return response.status
 
 
-def _fill(file: Path, room: int) -> None:
-    """Let a file fill its disk, but for ``room`` bytes."""
-    with file.open("ab", buffering=0) as written, contextlib.suppress(OSError):
-        while os.statvfs(file.parent).f_bavail * 4096 > room:
-            written.write(bytes(4096))
-
-
-async def test_every_answer_is_charged_and_every_request_is_answered(frontend: Frontend, tmp_path: Path) -> None:
-    other = Path(f"/proc/{frontend.process.pid}/root{tmp_path}/usage/other")
+async def test_every_answer_is_charged_and_every_request_is_answered(
+    frontend: Frontend, disk: SmallDisk, tmp_path: Path
+) -> None:
     async with (
         aiohttp.ClientSession(frontend.address, headers=bearer(KEY)) as session,
         asyncio.TaskGroup() as calling,
@@ -87,12 +79,12 @@ async def test_every_answer_is_charged_and_every_request_is_answered(frontend: F
             calling.create_task(callers.run())
         await asyncio.sleep(0.5)
         for _ in range(2):
-            await asyncio.to_thread(_fill, other, _LITTLE_BYTES)
+            await asyncio.to_thread(disk.fill, _LITTLE_BYTES)
             await callers.until_ready(503)
             await callers.until_answered()
-            await asyncio.to_thread(_fill, other, 0)
+            await asyncio.to_thread(disk.fill)
             await asyncio.sleep(0.5)
-            await asyncio.to_thread(other.unlink)
+            await asyncio.to_thread(disk.free)
             await callers.until_ready(200)
         callers.stopped = True
     assert callers.outcomes.keys() == {"charged", _REFUSED}

@@ -1,6 +1,5 @@
 """What an answer costs, and that a request that is sent again is the same one."""
 
-import asyncio
 import dataclasses
 from typing import Any
 
@@ -82,13 +81,6 @@ async def test_a_spent_wallet_is_429_in_the_contracts_words(client: Client, book
     assert len(triton.calls) == 1
     assert (status, error["type"], error["code"]) == (429, "insufficient_quota", "insufficient_quota")
     assert error["message"] == "the balance does not cover this request"
-
-
-async def test_a_wallet_is_never_overdrawn_by_callers_at_once(client: Client, books: Books) -> None:
-    await books.top_up("acme", 16 * COST + 4)
-    answers = await asyncio.gather(*(speak(client, key=ORG_KEY) for _ in range(60)))
-    await client.close()
-    assert (sum(status == 200 for status, _ in answers), await books.balance("acme")) == (16, 4)
 
 
 async def test_a_request_that_fails_releases_its_money(client: Client, books: Books, triton: FakeTriton) -> None:

@@ -3,10 +3,16 @@
 import asyncio
 import logging
 import re
+from contextlib import suppress
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestClient
 
-from tests.conftest import Client
+from frontend.app import create_app
+from frontend.config.settings import Settings
+from frontend.http.answers import deliver
+from tests.conftest import Client, ProductServer
 from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, EMBEDDED, SPEAK, SPOKEN, logged, speak_long
@@ -53,6 +59,27 @@ async def test_a_disconnect_in_the_middle_of_an_answer_is_noted(
         await reader.readuntil(b"\r\n\r\n")
         writer.transport.abort()
     await _noted(client, caplog, SPEAK)
+
+
+async def _hang_up(request: web.Request) -> web.StreamResponse:
+    """As a caller who goes in the last moment: the answer begins before the server can cancel it."""
+    assert request.transport is not None
+    request.transport.abort()
+    return await deliver(request, {}, b"a")
+
+
+async def test_a_disconnect_as_an_answer_begins_is_no_error_of_the_server(
+    settings: Settings, triton: FakeTriton, caplog: pytest.LogCaptureFixture
+) -> None:
+    app = create_app(settings, connect=lambda address: triton)
+    app.add_routes([web.get("/v1/gone", _hang_up)])
+    async with TestClient(ProductServer(app, settings)) as client:
+        async with connection(client.server.port) as (reader, writer):
+            writer.write(head("GET", "/v1/gone"))
+            with suppress(ConnectionError):
+                assert await reader.read() == b""
+        await _noted(client, caplog, "/v1/gone")
+    assert [record.message for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
 async def test_a_disconnect_after_the_answer_is_not_noted(client: Client, caplog: pytest.LogCaptureFixture) -> None:

@@ -23,6 +23,7 @@ from tests.http.calls import EMBED, EMBEDDED
 from tests.live import PATH as LIVE
 from tests.raw import answer as read_answer
 from tests.raw import ask, connection, head, post
+from tests.refusals import fault_of
 
 pytestmark = pytest.mark.settings(admin_key=calls.ADMIN_KEY, chat_upstream="http://127.0.0.1:1/v1")
 _IN_PATH = re.compile(r"\{[^}]+\}")
@@ -69,10 +70,32 @@ _CHUNKS = b'e\r\n{"input": "a"}\r\n0\r\n\r\n'
 async def test_what_the_parser_takes_and_should_not_is_400_and_ends_the_connection(client: Client, data: bytes) -> None:
     async with connection(client.server.port) as (reader, writer):
         writer.write(data)
-        assert re.match(rb"HTTP/\d\.\d 400 ", await reader.readline())
+        assert re.fullmatch(rb"HTTP/1\.[01] 400 Bad Request\r\n", await reader.readline())
         rest = await reader.read()
     assert b"invalid_request_error" in rest
     assert b"\r\nHTTP/1.1" not in rest
+
+
+@pytest.mark.parametrize(("method", "path"), [("POST", "/v1/nothing"), ("GET", "/nothing"), ("GET", EMBED)])
+async def test_an_unknown_expectation_is_400_where_there_is_nothing(client: Client, method: str, path: str) -> None:
+    refusal = await ask(client.server.port, head(method, path, "Expect: bogus"))
+    assert (refusal.status, fault_of(refusal)) == (400, "")
+
+
+async def test_an_unknown_expectation_changes_nothing_where_there_is_something(client: Client) -> None:
+    assert (await ask(client.server.port, head("GET", "/v1/models", "Expect: bogus"))).status == 200
+
+
+@pytest.mark.parametrize("path", [EMBED, "/v1/nothing", "/health/live"])
+@pytest.mark.parametrize("key", [KEY, "wrong"])
+async def test_a_body_of_connect_is_no_request(client: Client, path: str, key: str) -> None:
+    within = head("GET", "/v1/models")
+    async with connection(client.server.port) as (reader, writer):
+        writer.write(head("CONNECT", path, f"Content-Length: {len(within)}", key=key) + within)
+        refusal = await read_answer(reader)
+        assert (refusal.status, fault_of(refusal)) == (400, "")
+        with suppress(ConnectionError):
+            assert await reader.read() == b""
 
 
 @pytest.mark.parametrize("codings", ["chunked", "Chunked", "  chunked  "])

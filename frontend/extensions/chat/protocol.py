@@ -137,7 +137,11 @@ def _seconds(retry_after: str | None) -> int:
     try:
         seconds = float(retry_after or "")
     except ValueError:
-        date = parse_http_date(retry_after)
+        try:
+            date = parse_http_date(retry_after)
+        except OverflowError:
+            # Of a year with twenty digits.
+            date = None
         seconds = 0.0 if date is None else date.timestamp() - time.time()
     # This also replaces NaN, which compares as not larger.
     return math.ceil(min(_LONGEST_WAIT, max(1.0, seconds)))

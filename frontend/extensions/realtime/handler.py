@@ -6,7 +6,6 @@ from aiohttp import WSCloseCode, hdrs, web
 
 from frontend.app_keys import CALLER, CONTEXT, MEMORY_RESERVATION, SETTINGS
 from frontend.errors import BadGateway, InvalidRequest
-from frontend.extensions.realtime.frames import FrameReader
 from frontend.extensions.realtime.pipeline import PATH, LivePipeline
 from frontend.extensions.realtime.protocol import QUERY as PARAMETERS
 from frontend.extensions.realtime.protocol import SessionConfig
@@ -38,7 +37,7 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
     if state.closing:
         raise BadGateway("this server is about to stop, retry")
     async with live.admitted(request[CALLER]) as counted:
-        read_frames_with(request, FrameReader)
+        read_frames_with(request, socket.read_frames)
         await socket.prepare(upgrade)
         wire = Wire(socket, settings, live.turnstile)
         transcriber = Transcriber(live, wire, request[CONTEXT], key_of(request.headers))
@@ -56,6 +55,8 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
             await wire.close(SessionEnd(WSCloseCode.INTERNAL_ERROR))
         finally:
             state.leaving.discard(session.leave)
+            # They refer to the session, and reference cycles make garbage collection longer.
+            socket.frames = None
     return socket
 
 

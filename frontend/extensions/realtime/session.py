@@ -58,6 +58,8 @@ class Session:
         self._last_item: str | None = None
         self._turns = _turns(config)
         self._faults = 0
+        # Bytes for a long message that is parsed.
+        self._parsing = 0
         # The client's id of the event that is handled.
         self._event_id: str | None = None
         self._leaving: asyncio.Task[None] | None = None
@@ -96,6 +98,7 @@ class Session:
 
     async def _serve(self) -> None:
         self._memory.add(USUAL_MESSAGE)
+        self._wire.note_arrival(self._refuse_arrival)
         await self._send_session("created")
         while True:
             self._event_id = None
@@ -112,18 +115,19 @@ class Session:
 
     async def _take_next(self) -> bool:
         """Wait for a message and handle it; False at the end. No message is kept while the next one is waited for."""
+        self._parsing = 0
         message = await self._wire.receive()
         if message is None:
             return False
         if len(message) > USUAL_MESSAGE:
-            self._memory.resize(self._held_bytes + 2 * len(message))
-            # Raises if there is no memory for this.
-            self._memory.add(0)
+            self._parsing = 2 * len(message)
+            self._count_memory()
         event = await self._pipeline.parse(partial(protocol.read, message), len(message), self._context)
         self._event_id = protocol.id_of(event)
         parse = partial(protocol.parse, event, self._config, self._pipeline.settings.served)
         parsed = await self._pipeline.parse(parse, len(message), self._context)
         del message, event, parse
+        self._parsing = 0
         await self._handle(parsed)
         return True
 
@@ -132,7 +136,15 @@ class Session:
 
     @property
     def _held_bytes(self) -> int:
-        return USUAL_MESSAGE + len(self._raw) + self._transcriber.held_bytes
+        arrived = max(USUAL_MESSAGE, self._wire.arrived_bytes)
+        return arrived + self._parsing + len(self._raw) + self._transcriber.held_bytes
+
+    def _refuse_arrival(self) -> None:
+        """Count what arrives, and end the session if there is no memory for it."""
+        try:
+            self._count_memory()
+        except ApiError as failure:
+            self._wire.end(WSCloseCode.POLICY_VIOLATION, failure)
 
     def _count_memory(self) -> None:
         self._memory.resize(self._held_bytes)

@@ -2,19 +2,22 @@
 
 import asyncio
 from collections import deque
+from collections.abc import Callable
 from contextlib import suppress
 
 import orjson
 from aiohttp import WSCloseCode, WSMessage, WSMsgType, web
+from aiohttp.http import WebSocketReader
 
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest
 from frontend.extensions.realtime import events
+from frontend.extensions.realtime.frames import FrameReader
 from frontend.extensions.realtime.pace import Pace
 
 # Bytes of a message: four seconds of PCM in base64, for which each session has memory; and the most, as at OpenAI, of
-# which 15 MiB may be audio. What arrives of a larger message is counted when it is complete.
+# which 15 MiB may be audio.
 USUAL_MESSAGE, _LARGEST_MESSAGE = 256 * 1024, 15 * 1024 * 1024 + 64 * 1024
 # Unsent bytes beyond which a sender waits for the reader.
 _UNREAD_BYTES = 1024
@@ -50,6 +53,12 @@ class Socket(web.WebSocketResponse):
             writer_limit=_UNREAD_BYTES,
         )
         self._request = request
+        self.frames: FrameReader | None = None
+
+    def read_frames(self, reader: WebSocketReader, rest: Callable[[float], None]) -> FrameReader:
+        """What the connection reads frames with."""
+        self.frames = FrameReader(reader, rest)
+        return self.frames
 
     @property
     def is_cut(self) -> bool:
@@ -101,6 +110,16 @@ class Wire:
         self._waiting: asyncio.Timeout | None = None
         # Keeps events together that are sent together.
         self._sending = asyncio.Lock()
+
+    @property
+    def arrived_bytes(self) -> int:
+        """Bytes of messages that wait, or are not complete yet."""
+        return self._socket.frames.held if self._socket.frames is not None else 0
+
+    def note_arrival(self, grown: Callable[[], None]) -> None:
+        """Call ``grown`` whenever more of them have arrived."""
+        if self._socket.frames is not None:
+            self._socket.frames.grown = grown
 
     @property
     def is_open(self) -> bool:
@@ -174,6 +193,8 @@ class Wire:
                 await self._answer(message)
             else:
                 self._received_at = self._loop.time()
+                if self._socket.frames is not None:
+                    self._socket.frames.taken()
                 if message.type is not WSMsgType.TEXT:
                     raise InvalidRequest("events are JSON in text messages", code="invalid_json")
                 return str(message.data)

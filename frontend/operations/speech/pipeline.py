@@ -28,6 +28,8 @@ from frontend.tritons.triton import bad_answer
 
 # Work per call, in phoneme ids. A call is one execution.
 _WORK = Work(MOST_IDS)
+# Ten seconds of sound, which take a millisecond to scale.
+_INLINE_SAMPLES = 240_000
 # Bytes per character or symbol for a slow speaker: 22,050 samples of two bytes a second.
 BYTES_PER_CHARACTER = 4000
 
@@ -88,7 +90,9 @@ class SpeechPipeline:
     def begin(
         self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]
     ) -> Speaking:
+        """Raises ``Busy`` if the queue of the voice is full."""
         voice = self._voices[request.voice]
+        self._dispatcher.queue(voice.model).refuse_full(context)
         most = self.settings.max_speech_seconds
         length = LengthLimit(most, voice.sample_rate, request.text_field, expected, reserve)
         return Speaking(request, voice, context, length)
@@ -124,7 +128,9 @@ class SpeechPipeline:
         if audio.size == 0:
             raise bad_answer(voice.model, "a sentence without samples")
         text.length.add(audio.size + self.pause(voice) * part.ends)
-        return part, to_int16(audio, voice.least_peak)
+        if audio.size <= _INLINE_SAMPLES:
+            return part, to_int16(audio, voice.least_peak)
+        return part, await self.encoders.run(context, to_int16, audio, voice.least_peak)
 
     def pause(self, voice: ExportedVoice) -> int:
         """Samples between two sentences."""

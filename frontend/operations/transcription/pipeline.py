@@ -109,8 +109,8 @@ class TranscriptionPipeline:
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
         self.refuse_language(request.model, request.language)
-        # Do not decode if the model is unavailable.
-        self._dispatcher.queue(model).refuse_away(context)
+        # Do not decode if the model is unavailable, or as many calls wait as may.
+        self._dispatcher.queue(model).refuse_full(context)
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         memory.closing.callback(samples.close)
         rules = self._abilities[model].rules(self._settings)

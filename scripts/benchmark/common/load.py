@@ -42,12 +42,11 @@ class Client:
         """
         units = call.units
         try:
-            data = None if call.file is None else _form(call)
+            data = None if call.file is None else form(call)
             async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
                 content = await response.read()
                 status = response.status
-                if tokens := _TOKENS.search(content):
-                    units = float(tokens[1])
+                units = units_of(call, content)
                 if self._keep:
                     self._keep(call, content)
         except (aiohttp.ClientError, TimeoutError, OSError):
@@ -59,12 +58,17 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-def _form(call: "Call") -> aiohttp.FormData:
-    form = aiohttp.FormData()
-    for name, value in call.fields:
-        form.add_field(name, value)
-    form.add_field("file", call.file, filename="clip.wav", content_type="audio/wav")
-    return form
+def units_of(call: "Call", content: bytes) -> float:
+    """The work of a call: tokens by its answer, else what the call says."""
+    tokens = _TOKENS.search(content)
+    return float(tokens[1]) if tokens else call.units
+
+
+def form(call: "Call") -> aiohttp.FormData:
+    """The file of a call and its fields."""
+    made = aiohttp.FormData(call.fields)
+    made.add_field("file", call.file, filename="clip.wav", content_type="audio/wav")
+    return made
 
 
 @asynccontextmanager

@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from frontend.concurrency.turnstile import Turnstile
 from frontend.errors import BadGateway
+from frontend.http import connection as connections
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.tritons.triton import Arrays
 from tests.conftest import KEY, Client
@@ -334,6 +335,27 @@ async def test_events_wait_unread_until_their_session_takes_them(
         for _ in range(100):
             await session.until("input_audio_buffer.cleared")
     assert unread > 10_000
+
+
+async def test_little_that_nobody_takes_is_in_the_kernel(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    server, going = runner_of(client).server, asyncio.Event()
+    assert server is not None
+    going.set()
+    monkeypatch.setattr(Turnstile, "turn", lambda turnstile: going.wait())
+    async with live(client) as session:
+        await session.until("session.created")
+        # The kernel gives more room to a connection that was read fast.
+        for _ in range(2):
+            await session.socket.send_str(json.dumps({"type": "input_audio_buffer.clear"}) + " " * 4_000_000)
+            await session.until("input_audio_buffer.cleared")
+        going.clear()
+        # One that waits for its turn, one that aiohttp keeps, and one more.
+        for _ in range(3):
+            session.wire.write(b"\x81\xff" + (4 * 10**6).to_bytes(8) + bytes(4) + b" " * 4 * 10**6)
+        await asyncio.sleep(0.5)
+        unread = _unread(server)
+        going.set()
+    assert 0 < unread <= 2 * connections._UNREAD_REQUEST_BYTES
 
 
 @APART

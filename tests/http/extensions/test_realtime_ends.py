@@ -26,7 +26,8 @@ from tests.conftest import Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
 from tests.http.calls import runner_of
-from tests.live import TRANSCRIBED, Live, live, pcm, refused, silence, spoken
+from tests.live import PATH, TRANSCRIBED, Live, live, pcm, refused, silence, spoken
+from tests.raw import connection, head
 from tests.samples import value
 from tests.speech import SAMPLE_RATE, say
 
@@ -300,7 +301,7 @@ async def test_the_places_of_clients_that_vanish_are_free_at_once(
         async with live(client) as first, live(client) as second:
             for each in (first, second):
                 await each.until("session.created")
-                each.socket._response.connection.transport.abort()  # type: ignore[union-attr]
+                each.wire.abort()
         await asyncio.sleep(0.2)
     assert await refused(client) == 101
 
@@ -348,18 +349,64 @@ async def test_a_ping_is_answered_while_a_recording_is_listened_to(
 async def test_a_frame_without_a_mask_ends_the_session(client: Client) -> None:
     async with live(client) as session:
         await session.until("session.created")
-        session.socket._response.connection.transport.write(b"\x81\x02{}")  # type: ignore[union-attr]
+        session.wire.write(b"\x81\x02{}")
         assert await session.closed() == 1002
 
 
 async def test_parts_of_a_message_that_never_ends_wait(client: Client) -> None:
     async with live(client) as session:
         await session.until("session.created")
-        wire_of_client: Any = session.socket._response.connection.transport  # type: ignore[union-attr]
         began = time.monotonic()
-        wire_of_client.write(b"\x01\x80mask" + b"\x00\x80mask" * 1500 + b"\x80\x80mask")
+        session.wire.write(b"\x01\x80mask" + b"\x00\x80mask" * 1500 + b"\x80\x80mask")
         await session.until("error")
         assert time.monotonic() - began > 1
         # The session lives, and what comes slowly does not wait.
         await session.send("input_audio_buffer.clear")
         await session.until("input_audio_buffer.cleared")
+
+
+@pytest.mark.settings(held_bytes=5 * 1024 * 1024)
+async def test_a_message_counts_while_it_arrives(client: Client) -> None:
+    held, part = value("quartet_held_bytes"), b"\x00\xff" + (1024 * 1024).to_bytes(8) + bytes(4) + b" " * 1024 * 1024
+    async with live(client) as first, live(client) as second:
+        for each in (first, second):
+            await each.until("session.created")
+        first.wire.write(b"\x01\x80mask" + part)
+        await until(lambda: value("quartet_held_bytes") > held + 1_200_000)
+        # Together they are over the half that a key gets, although no message is complete.
+        second.wire.write(b"\x01\x80mask" + part + part)
+        assert (await second.until("error"))[-1]["error"]["type"] == "bad_gateway"
+        assert await second.closed() == 1008
+        first.wire.write(b"\x80\x80mask")
+        await first.until("error")
+        await until(lambda: value("quartet_held_bytes") < held + 400_000)
+
+
+async def test_a_message_that_waits_for_its_turn_counts(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_AUDIO_AHEAD", 0.1)
+    held = value("quartet_held_bytes")
+    async with live(client) as session:
+        await session.until("session.created")
+        await session.say(pcm(silence(10.0)), 10**6)
+        await session.say(pcm(silence(20.0)), 10**6)
+        await until(lambda: value("quartet_held_bytes") > held + 1_280_000)
+
+
+async def _send_on(writer: asyncio.StreamWriter, data: bytes) -> None:
+    """The same again and again, until the connection is gone."""
+    while True:
+        writer.write(data)
+        await writer.drain()
+
+
+@pytest.mark.settings(write_seconds=1.0)
+async def test_a_client_that_reads_no_events_is_cut_off(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_MESSAGES_A_SECOND", 1_000_000)
+    event = b'{"type": "input_audio_buffer.clear"}' + b" " * 1_100
+    upgrade = ("Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13")
+    async with connection(client.server.port) as (_, writer):
+        writer.write(head("GET", PATH, *upgrade, f"Sec-WebSocket-Key: {'A' * 22}=="))
+        await until(lambda: value("quartet_live_sessions", tier="free") == 1)
+        with pytest.raises(ConnectionError):
+            await _send_on(writer, (b"\x81\xfe" + len(event).to_bytes(2) + bytes(4) + event) * 20)
+    await until(lambda: not value("quartet_live_sessions", tier="free"))

@@ -9,6 +9,7 @@ import pytest
 from redis.asyncio import Redis
 
 from frontend.access.counters import Counters, Limit, MemoryCounters
+from frontend.access.storages import MINUTE
 from frontend.observe.metrics import LIMITER_DEGRADED
 from frontend.sharing.storage import RedisMinuteStorage
 from tests.clocks import LimitsClock
@@ -177,3 +178,14 @@ def test_many_keys_cost_a_request_no_more_than_few() -> None:
 
     few, many = (min(asyncio.run(cost(keys)) for _ in range(3)) for keys in (10, 20_000))
     assert many < 5 * few
+
+
+async def test_counts_of_two_minutes_ago_are_forgotten(limits_clock: LimitsClock) -> None:
+    counters = MemoryCounters()
+    for number in range(1_000):
+        await counters.take([limit_of(10, str(number))])
+    counted = counters._storage
+    assert len(counted._current) == 1_000
+    limits_clock.move_to(limits_clock.now + 2 * MINUTE)
+    await counters.take([limit_of(10, "new")])
+    assert (len(counted._previous), len(counted._current)) == (0, 1)

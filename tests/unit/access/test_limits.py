@@ -2,8 +2,10 @@
 
 import uuid
 from dataclasses import replace
+from typing import Any
 
 import pytest
+from redis.asyncio import Redis
 
 from frontend.access.caller import Caller
 from frontend.access.counters import MemoryCounters
@@ -50,6 +52,23 @@ async def test_without_redis_requests_can_be_refused(own_redis: RedisServer) -> 
 async def test_redis_may_be_away_at_the_start() -> None:
     async with shared("redis://127.0.0.1:1/0") as counters:
         assert await passed([counters], [limit_of(3, "a")], 10) == 3
+
+
+@pytest.mark.parametrize(
+    ("refusing", "taking"),
+    [("REPLICAOF 127.0.0.1 1", "REPLICAOF NO ONE"), ("CONFIG SET maxmemory 1", "CONFIG SET maxmemory 0")],
+    ids=["a replica", "a full one"],
+)
+async def test_a_redis_that_takes_no_counts_is_one_that_is_away(
+    own_redis: RedisServer, refusing: str, taking: str
+) -> None:
+    redis: Any = Redis.from_url(own_redis.url)
+    async with shared(own_redis.url) as counters, redis:
+        await redis.execute_command(*refusing.split())
+        assert await passed([counters], [limit_of(3, "a")], 10) == 3
+        assert LIMITER_DEGRADED._value.get() == 1
+        await redis.execute_command(*taking.split())
+        await until(lambda: LIMITER_DEGRADED._value.get() == 0)
 
 
 async def test_a_share_is_at_least_one_request(own_redis: RedisServer) -> None:

@@ -40,6 +40,24 @@ async def test_a_full_priority_leaves_room_for_the_others() -> None:
             await asyncio.wait_for(queue.slot(asking("third")).__aenter__(), 5)
 
 
+async def test_before_its_work_a_request_is_refused_where_its_calls_would_find_the_queue_full() -> None:
+    queue = queue_of(bounds=Bounds(key=2, tier=3))
+    async with waiting(queue, asking("greedy"), asking("greedy"), asking("modest")):
+        with pytest.raises(BadGateway, match="too many calls"):
+            queue.refuse_full(asking("greedy", 1))
+        with pytest.raises(BadGateway, match="too many calls"):
+            queue.refuse_full(asking("third"))
+        queue.refuse_full(asking("company", 1))
+
+
+async def test_before_its_work_nobody_is_refused_for_its_deadline_which_a_recording_moves() -> None:
+    queue = queue_of()
+    async with queue.slot(asking()):
+        await asyncio.sleep(0.2)
+    async with waiting(queue, *(asking() for _ in range(20))):
+        queue.refuse_full(asking(seconds=0.1))
+
+
 async def test_a_call_that_would_be_late_is_refused_at_once() -> None:
     queue = queue_of()
     async with queue.slot(asking()):

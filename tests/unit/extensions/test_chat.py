@@ -82,6 +82,7 @@ def test_an_error_without_a_message_gets_our_own(said: Any) -> None:
         ("Wed, 21 Oct 2015 07:28:00 GMT", "1"),
         ("Wed, 21 Oct 2115 07:28:00 GMT", "60"),
         ("Wed, 99 Oct 2015 07:28:00 GMT", "1"),
+        ("Wed, 21 Oct 99999999999999999999 07:28:00 GMT", "1"),
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])

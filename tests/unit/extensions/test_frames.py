@@ -82,3 +82,23 @@ async def test_many_frames_at_once_are_read_in_turns_and_those_behind_wait() -> 
     assert (turns, len(queue._buffer)) == (5, 4 * frames._PIECE_BYTES // 6 + 1)
     assert len(rests) == turns
     assert longest <= frames._PIECE_BYTES // 6 + 1
+
+
+@pytest.mark.parametrize("piece", [1, 1000, 10**6])
+async def test_messages_are_counted_until_they_are_taken(piece: int) -> None:
+    reader, _, rests = _reader()
+    grown: list[int] = []
+    reader.grown = lambda: grown.append(reader.held)
+    data = _frame(0x01, 70_000) + _frame(0x89, 100) + _frame(0x80, 70_000) + _frame(0x82, 500) + _frame(0x01, 900)
+    for place in range(0, len(data), piece):
+        reader.feed_data(data[place : place + piece])
+        while rests:
+            rests.clear()
+            reader.go_on()
+    first, second, third = 2 * 70_004, 504, 904
+    assert reader.held == first + second + third
+    assert len(grown) == 2
+    reader.taken()
+    assert reader.held == second + third
+    reader.taken()
+    assert reader.held == third

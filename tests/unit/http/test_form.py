@@ -56,6 +56,19 @@ async def test_a_form_is_read_from_pieces_of_any_size() -> None:
         assert (await _read(*pieces))[:2] == ([("prompt", "Grüezi")], bytes(range(256)))
 
 
+@pytest.mark.parametrize("wrong", ["\nX: y", "\n", '\nfilename="b"'])
+async def test_a_line_end_that_stands_alone_in_a_head_is_refused_in_any_pieces(wrong: str) -> None:
+    whole = FILE.replace(b'"\r\n', f'"{wrong}\r\n'.encode()) + b"a" + END
+    assert wrong.encode() in whole
+    for place in range(1, len(whole)):
+        assert (await _refusal(whole[:place], whole[place:])).status == 400
+    assert (await _refusal(whole)).status == 400
+
+
+async def test_a_line_end_in_the_content_of_a_part_is_content() -> None:
+    assert (await _read(FIELD + b"a\nb" + END))[0] == [("prompt", "a\nb")]
+
+
 async def test_the_digest_covers_the_content_and_not_the_boundary() -> None:
     body = FIELD + b"a\r\n" + FILE + b"b" + END
     digest = (await _read(body))[2]

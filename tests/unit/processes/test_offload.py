@@ -42,6 +42,14 @@ def _allocate(count: int) -> int:
     return np.empty(count, np.uint8).size
 
 
+_kept: list[bytes] = []
+
+
+def _keep(count: int) -> int:
+    _kept.append(b"x" * count)
+    return os.getpid()
+
+
 def _open(count: int) -> int:
     files = [os.open(os.devnull, os.O_RDONLY) for _ in range(count)]
     for file in files:
@@ -150,6 +158,12 @@ async def test_the_memory_of_a_process_is_limited(pool: Offload) -> None:
     # It counts processes that end, and not tasks.
     assert await pool.run(os.getpid) != pid
     await until(lambda: killed.by == 1)
+
+
+async def test_a_process_that_keeps_memory_is_replaced(pool: Offload) -> None:
+    first = await pool.run(_keep, 30 * 1024**2)
+    assert await pool.run(_keep, 40 * 1024**2) == first
+    assert await pool.run(os.getpid) != first
 
 
 async def test_a_process_cannot_write_files(pool: Offload, tmp_path: os.PathLike[str]) -> None:

@@ -1,3 +1,4 @@
+import psutil
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
@@ -142,3 +143,13 @@ def test_joined_sentences_end_where_the_last_one_does() -> None:
 def test_the_lines_of_a_list_are_joined_with_pauses() -> None:
     (utterance,) = phonemize("Item one\n\nItem two\n\nItem three", KOKORO, split)
     assert "".join(map(chr, utterance.ids)).count(". ") == 2
+
+
+def test_sentences_leave_little_memory_behind() -> None:
+    phonemize("Hello you.", ENGLISH, split)
+    process = psutil.Process()
+    before = process.memory_full_info().uss
+    for _ in range(2_000):
+        phonemize("Hello you.", ENGLISH, split)
+    # espeak-ng's bridge leaks as much for each time that it is told the voice.
+    assert process.memory_full_info().uss - before < 2_000 * 1_000

@@ -1,1 +1,0 @@
-../../m3_embedder/1/texts.py

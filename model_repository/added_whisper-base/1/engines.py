@@ -1,1 +1,0 @@
-../../whisper_turbo/1/engines.py

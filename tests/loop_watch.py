@@ -1,0 +1,230 @@
+"""Watches event loops: a callback of the product that holds one for over 20 ms is reported with its stack.
+
+Every callback is timed, and a thread looks at those that take long. What counts is processor time of the loop's own
+thread, garbage collection included, and time in which a call of the system blocks it. A thread that waits for a
+processor, which others have, or for the interpreter's lock does not hold its loop.
+
+Tests may hold a loop themselves. What is held counts if the product does it: the innermost code of this repository is
+the frontend's, and between it and a test or a fake there is a coroutine of the frontend. What a test calls directly is
+its own. Nobody waits yet while the application starts.
+"""
+
+import asyncio
+import inspect
+import itertools
+import os
+import sys
+import threading
+import time
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import CodeType, FrameType
+from typing import Any
+
+import uvloop
+
+ROOT = Path(__file__).parents[1]
+PRODUCT, TESTS = ROOT / "frontend", ROOT / "tests"
+# What uvloop calls of a connection.
+PROTOCOL = ("connection_made", "data_received", "eof_received", "connection_lost")
+MOST_SECONDS = 0.020
+# Looks are so far apart, and the first at a callback comes after this much of its time.
+_LOOK_SECONDS = 0.005
+_ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
+# The start and the end of the application. Queries run in greenlets, whose stacks do not show who waits for them.
+_STARTS = ("run_parts", "_upgrade", "freeze_objects")
+# The system's call in which a thread waits for a lock, the interpreter's too, by processor.
+_LOCKS = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine, "")
+# The environment variable with the folder for what frontends that tests start find.
+REPORTS = "TEST_LOOP_REPORTS"
+
+
+@dataclass(frozen=True)
+class _Look:
+    """What a callback was doing: whether it is the product's, and where a call of the system blocked it, if one did."""
+
+    at: float
+    is_ours: bool
+    blocked: tuple[int, int] | None
+    stack: traceback.StackSummary
+
+
+@dataclass(eq=False)
+class _Callback:
+    thread: int
+    began: float = field(default_factory=time.perf_counter)
+    worked: float = field(default_factory=time.thread_time)
+    looks: list[_Look] = field(default_factory=list)
+
+
+class LoopWatch:
+    """``report`` is called with the text of each finding, in the thread of its loop."""
+
+    def __init__(self, report: Callable[[str], object], product: Path, tests: Path) -> None:
+        self._report, self._product, self._tests = report, f"{product}/", f"{tests}/"
+        self._running: dict[int, _Callback] = {}
+        self._native: dict[int, int] = {}
+        self._ended = threading.Event()
+
+    def start(self) -> None:
+        threading.Thread(target=self._look_on, name="loop watch", daemon=True).start()
+
+    def close(self) -> None:
+        self._ended.set()
+
+    def timed(self, run: Callable[..., Any]) -> Callable[..., Any]:
+        """``run``, whose calls are callbacks of a loop."""
+
+        def watched(*arguments: Any, **named: Any) -> Any:
+            thread = threading.get_ident()
+            if thread in self._running:
+                return run(*arguments, **named)
+            if thread not in self._native:
+                self._native[thread] = threading.get_native_id()
+            callback = self._running[thread] = _Callback(thread)
+            try:
+                return run(*arguments, **named)
+            finally:
+                del self._running[thread]
+                if time.perf_counter() - callback.began > MOST_SECONDS:
+                    self._judge(callback)
+
+        return watched
+
+    def _judge(self, callback: _Callback) -> None:
+        worked = time.thread_time() - callback.worked
+        ours = [look for look in callback.looks if look.is_ours]
+        if not ours:
+            return
+        share = len(ours) / len(callback.looks)
+        blocked = _blocked_seconds(ours)
+        if worked * share > MOST_SECONDS:
+            self._tell(f"worked for {1000 * worked:.0f} ms", ours)
+        elif blocked > MOST_SECONDS:
+            self._tell(f"was blocked for {1000 * blocked:.0f} ms or more", [look for look in ours if look.blocked])
+
+    def _tell(self, how: str, looks: list[_Look]) -> None:
+        # The place where it was seen most often.
+        places = Counter((look.stack[-1].filename, look.stack[-1].lineno) for look in looks)
+        place = places.most_common(1)[0][0]
+        look = next(look for look in looks if (look.stack[-1].filename, look.stack[-1].lineno) == place)
+        self._report(f"a callback held the event loop: it {how}\n{''.join(look.stack.format())}")
+
+    def _look_on(self) -> None:
+        while not self._ended.wait(_LOOK_SECONDS):
+            for callback in list(self._running.values()):
+                if time.perf_counter() - callback.began > _LOOK_SECONDS:
+                    self._look_at(callback)
+
+    def _look_at(self, callback: _Callback) -> None:
+        blocked = self._is_blocked(callback.thread)
+        frame = sys._current_frames().get(callback.thread)
+        if frame is None or self._running.get(callback.thread) is not callback:
+            return
+        frames = list(_frames(frame))
+        codes = [each.f_code for each, _ in frames]
+        is_idle = codes[0].co_filename == threading.__file__ and threading.Thread.start.__code__ not in codes
+        if blocked == _LOCKS and not is_idle:
+            blocked = ""
+        place = (id(frame), frame.f_lasti) if blocked else None
+        stack = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)
+        callback.looks.append(_Look(time.perf_counter(), self._is_ours(codes), place, stack))
+
+    def _is_blocked(self, thread: int) -> str:
+        """The number of the system's call in which a thread sleeps; empty if it works, or could."""
+        try:
+            call = Path(f"/proc/self/task/{self._native[thread]}/syscall").read_text("ascii").split()[0]
+        except OSError:
+            return ""
+        return "" if call in ("running", "-1") else call
+
+    def _is_ours(self, codes: Sequence[CodeType]) -> bool:
+        own = [code for code in codes if code.co_filename.startswith((self._product, self._tests))]
+        if any(code.co_name in _STARTS for code in own):
+            return False
+        ours = list(itertools.takewhile(lambda code: code.co_filename.startswith(self._product), own))
+        return bool(ours) and (len(ours) == len(own) or any(code.co_flags & _ASYNC for code in ours))
+
+
+def _frames(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
+    """The frames of a callback and their lines, from the innermost outwards."""
+    for each, line in traceback.walk_stack(frame):
+        if each.f_code.co_filename == __file__:
+            return
+        yield each, line
+
+
+def _blocked_seconds(looks: list[_Look]) -> float:
+    """The longest time between looks that saw a callback blocked in the same place."""
+    longest, first = 0.0, None
+    for look in looks:
+        if look.blocked is None or first is None or look.blocked != first.blocked:
+            first = look if look.blocked else None
+        else:
+            longest = max(longest, look.at - first.at)
+    return longest
+
+
+def watch_this_process(report: Callable[[str], object]) -> None:
+    """Watch the loops of this process that are asyncio's own."""
+    watch = LoopWatch(report, PRODUCT, TESTS)
+    asyncio.Handle._run = watch.timed(asyncio.Handle._run)  # type: ignore[method-assign]
+    watch.start()
+
+
+def watch_frontend() -> None:
+    """Watch uvloop's loops of this process, if the test that started it wants to know.
+
+    uvloop calls protocols itself. Those of the frontend's connections are watched too.
+    """
+    if os.environ.get(REPORTS):
+        uvloop.new_event_loop = _watched_loop
+
+
+def _watched_loop() -> uvloop.Loop:
+    # The parent of several workers must not have imported them.
+    from frontend.http.connection import Connection
+
+    folder, numbers = Path(os.environ[REPORTS]), itertools.count()
+
+    def report(text: str) -> None:
+        path = folder / f".{os.getpid()}-{next(numbers)}"
+        path.write_text(text, encoding="utf-8")
+        path.rename(folder / path.name[1:])
+
+    watch = LoopWatch(report, PRODUCT, TESTS)
+    watch.start()
+    for name in PROTOCOL:
+        setattr(Connection, name, watch.timed(getattr(Connection, name)))
+
+    class Loop(uvloop.Loop):
+        def call_soon(self, callback: Any, *arguments: Any, **named: Any) -> asyncio.Handle:  # type: ignore[override]
+            return super().call_soon(watch.timed(callback), *arguments, **named)
+
+        def call_soon_threadsafe(  # type: ignore[override]
+            self, callback: Any, *arguments: Any, **named: Any
+        ) -> asyncio.Handle:
+            return super().call_soon_threadsafe(watch.timed(callback), *arguments, **named)
+
+        def call_later(  # type: ignore[override]
+            self, delay: float, callback: Any, *arguments: Any, **named: Any
+        ) -> asyncio.TimerHandle:
+            return super().call_later(delay, watch.timed(callback), *arguments, **named)
+
+        def close(self) -> None:
+            watch.close()
+            super().close()
+
+    return Loop()
+
+
+def reports(folder: Path) -> list[str]:
+    """Take what processes have reported."""
+    found = []
+    for path in sorted(folder.glob("[0-9]*")):
+        found.append(path.read_text(encoding="utf-8"))
+        path.unlink()
+    return found

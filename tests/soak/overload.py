@@ -1,0 +1,279 @@
+"""Ten times the capacity: python -m tests.soak.overload --operations embeddings rerank --seconds 60
+
+Measures the peak of each operation, then sends ten times that, of each alone and with ``--together`` of all at once, by
+a free key in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
+heeds Retry-After. Then the callers hang up, and five seconds later nothing may be in hand.
+"""
+
+import argparse
+import asyncio
+import itertools
+import random
+import sys
+import time
+import urllib.request
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+import aiohttp
+
+from frontend.administration.commands.database import with_registry
+from frontend.administration.registry import Registry
+from frontend.config.settings import Settings
+from scripts.benchmark.common.inputs import UNIT_OF, Call, calls, clip
+from scripts.benchmark.common.load import Client, Sample, closed, connected, form, units_of
+from scripts.benchmark.common.output import head, line
+from scripts.benchmark.common.summary import summary
+from scripts.benchmark.common.target import Target, own_product
+from tests.soak.verdict import p95
+from tests.soak.watch import GAUGES, summed
+
+_TIMES, _DIFFERENT_CALLS, _PEAK_CALLERS = 10, 64, 16
+_PEAK_SECONDS, _ALONE_SECONDS = 15.0, 10.0
+# The queue fills first.
+_RAMP_SECONDS, _EMPTY_SECONDS = 5.0, 5.0
+_HEALTH_SECONDS, _PAUSE_SECONDS = 0.2, 0.2
+_HEAD = (
+    "load",
+    "sent a second",
+    "answers by status",
+    "without Retry-After",
+    "goodput",
+    "of the peak",
+    "health p95 ms",
+    "company p95 ms: alone, beside",
+    "times",
+    "in hand 5 s later",
+)
+# Small calls, as people wait for.
+_SENTENCE = "Good morning, Anna. Can you buy some bread today?"
+_DOCUMENTS = ["We bake bread every morning.", "The trains run every hour.", "Flour and water.", "It rains."]
+COMPANY: Mapping[str, Call] = {
+    "embeddings": Call("/embeddings", 1, {"model": "embed-m3", "input": _SENTENCE}),
+    "rerank": Call("/rerank", 1, {"model": "rerank-v2-m3", "query": _SENTENCE, "documents": _DOCUMENTS}),
+    "speech": Call("/audio/speech", 1, {"model": "tts-1", "voice": "ryan", "input": "Can you buy some bread today?"}),
+    "transcriptions": Call("/audio/transcriptions", 1, file=clip(1, 3.0, 4.0)[0], fields=(("model", "stt-1"),)),
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """When it was whole, in seconds from the beginning of the flood, and whether it names a time to wait."""
+
+    operation: str
+    at: float
+    status: int
+    units: float
+    names_wait: bool
+
+
+class _Flood:
+    """Calls for whose answers nobody waits."""
+
+    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
+        self._session, self._address = session, address
+        self._loop = asyncio.get_running_loop()
+        self._begun = self._loop.time()
+        self._tasks: set[asyncio.Task[None]] = set()
+        self.answers: list[Answer] = []
+        self.sent = 0
+
+    async def arrive(self, operation: str, rate: float, seconds: float) -> None:
+        """Send ``rate`` calls a second on average."""
+        rng, waiting, at = random.Random(operation), itertools.cycle(calls(operation, _DIFFERENT_CALLS, 2)), 0.0
+        while (at := at + rng.expovariate(rate)) < seconds:
+            await asyncio.sleep(max(0.0, self._begun + at - self._loop.time()))
+            self.sent += 1
+            task = asyncio.create_task(self._call(operation, next(waiting)))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def _call(self, operation: str, call: Call) -> None:
+        status, names_wait, units = 0, True, call.units
+        try:
+            data = None if call.file is None else form(call)
+            async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
+                units = units_of(call, await response.read())
+                status, names_wait = response.status, "Retry-After" in response.headers
+        except (aiohttp.ClientError, OSError):
+            pass
+        self.answers.append(Answer(operation, self._loop.time() - self._begun, status, units, names_wait))
+
+    async def hang_up(self) -> None:
+        left = list(self._tasks)
+        for task in left:
+            task.cancel()
+        await asyncio.gather(*left, return_exceptions=True)
+
+
+def flood(address: str, key: str, rates: Mapping[str, float], seconds: float) -> tuple[int, list[Answer]]:
+    """Send this many calls of each operation a second, and hang up at the end. Returns how many were sent."""
+
+    async def run() -> tuple[int, list[Answer]]:
+        headers, timeout = {"Authorization": f"Bearer {key}"}, aiohttp.ClientTimeout(total=600)
+        connector = aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
+            client = _Flood(session, address)
+            await asyncio.gather(*(client.arrive(name, rate, seconds) for name, rate in rates.items()))
+            await client.hang_up()
+            return client.sent, client.answers
+
+    return asyncio.run(run())
+
+
+async def _health(root: str, until: asyncio.Event) -> list[float]:
+    """Seconds of each look at whether the frontend lives, over a new connection each time."""
+    seconds = []
+    async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as session:
+        while not until.is_set():
+            began = time.perf_counter()
+            async with session.get(f"{root}/health/live") as response:
+                await response.read()
+                assert response.status == 200
+            seconds.append(time.perf_counter() - began)
+            await asyncio.sleep(_HEALTH_SECONDS)
+    return seconds
+
+
+async def _company(client: Client, operations: Sequence[str], until: asyncio.Event) -> dict[str, list[Sample]]:
+    """One small call after another, of each operation in turn."""
+    samples: dict[str, list[Sample]] = {operation: [] for operation in operations}
+    while not until.is_set():
+        for operation in operations:
+            samples[operation].append(await client.send(COMPANY[operation], asyncio.get_running_loop().time()))
+            await asyncio.sleep(_PAUSE_SECONDS)
+    return samples
+
+
+class Overload:
+    """Measures at one product."""
+
+    def __init__(self, target: Target, seconds: float) -> None:
+        self._target, self._seconds = target, seconds
+        self._root = target.address.removesuffix("/v1")
+        self._settings = Settings(database=target.database)
+        self.faults: list[str] = []
+
+    async def measure(self, operations: Sequence[str], *, together: bool) -> None:
+        """Print a line for each operation under load, and one for all of them."""
+        key = await asyncio.to_thread(with_registry, self._settings, _company_key)
+        async with (
+            connected(self._target.address, self._target.key) as free,
+            connected(self._target.address, key) as own,
+        ):
+            peaks, rates, alone = {}, {}, {}
+            for operation in operations:
+                work = calls(operation, _DIFFERENT_CALLS, 1)
+                await closed(free, work, 4, 3.0)
+                peak = summary(await closed(free, work, _PEAK_CALLERS, _PEAK_SECONDS))
+                peaks[operation], rates[operation] = peak.units_a_second, _TIMES * peak.calls_a_second
+                alone[operation] = (await self._beside(own, [operation], _ALONE_SECONDS))[operation]
+            print(head(_HEAD), flush=True)
+            loads = [list(operations)] if together else [[operation] for operation in operations]
+            for load in loads:
+                await self._under({name: rates[name] for name in load}, peaks, alone, own)
+
+    async def _beside(self, own: Client, operations: Sequence[str], seconds: float) -> dict[str, list[Sample]]:
+        until = asyncio.Event()
+        asyncio.get_running_loop().call_later(seconds, until.set)
+        return await _company(own, operations, until)
+
+    async def _under(
+        self,
+        rates: Mapping[str, float],
+        peaks: Mapping[str, float],
+        alone: Mapping[str, Sequence[Sample]],
+        own: Client,
+    ) -> None:
+        until, seconds = asyncio.Event(), self._seconds
+        with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+            given = (self._target.address, self._target.key, rates, seconds)
+            flooding = asyncio.get_running_loop().run_in_executor(pool, flood, *given)
+            await asyncio.sleep(_RAMP_SECONDS)
+            health = asyncio.create_task(_health(self._root, until))
+            company = asyncio.create_task(_company(own, list(rates), until))
+            sent, answers = await flooding
+            until.set()
+        await company
+        await asyncio.sleep(_EMPTY_SECONDS)
+        text = await asyncio.to_thread(_read, f"{self._root}/metrics")
+        left = {name: value for name in GAUGES if (value := summed(text, name))}
+        self._tell(rates, peaks, alone, sent, answers, await health, await company, left)
+
+    def _tell(
+        self,
+        rates: Mapping[str, float],
+        peaks: Mapping[str, float],
+        alone: Mapping[str, Sequence[Sample]],
+        sent: int,
+        answers: Sequence[Answer],
+        health: Sequence[float],
+        company: Mapping[str, Sequence[Sample]],
+        left: Mapping[str, float],
+    ) -> None:
+        statuses = Counter(answer.status for answer in answers)
+        silent = sum(answer.status in (429, 502) and not answer.names_wait for answer in answers)
+        good: dict[str, float] = dict.fromkeys(rates, 0.0)
+        for answer in answers:
+            if answer.status == 200 and answer.at > _RAMP_SECONDS:
+                good[answer.operation] += answer.units / (self._seconds - _RAMP_SECONDS)
+        parts = {name: good[name] / peaks[name] for name in rates}
+        idle = {name: p95([each.seconds for each in alone[name]]) for name in rates}
+        beside = {name: p95([each.seconds for each in company[name]]) for name in rates}
+        refused = Counter(each.status for samples in company.values() for each in samples if each.status != 200)
+        name = next(iter(rates)) if len(rates) == 1 else "all together"
+        cells = (
+            name,
+            f"{sent / self._seconds:.1f}",
+            ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items())),
+            silent,
+            ", ".join(f"{good[each]:.0f} {UNIT_OF[each]}" for each in rates),
+            ", ".join(f"{100 * part:.0f} %" for part in parts.values()) + f" (sum {100 * sum(parts.values()):.0f} %)",
+            f"{1000 * p95(health):.0f}",
+            ", ".join(f"{1000 * idle[each]:.0f}, {1000 * beside[each]:.0f}" for each in rates),
+            ", ".join(f"{beside[each] / idle[each]:.1f}" for each in rates),
+            ", ".join(f"{value:g} {each}" for each, value in left.items()) or "nothing",
+        )
+        print(line(cells), flush=True)
+        checks = {
+            f"answers {dict(statuses)}": not statuses.keys() - {200, 429, 502},
+            f"{silent} refusals without Retry-After": not silent,
+            f"health p95 {p95(health):.3f} s": p95(health) < 0.1,
+            f"goodput {sum(parts.values()):.2f} of the peak": sum(parts.values()) >= 0.9,
+            f"a company's p95 is {max(beside[each] / idle[each] for each in rates):.1f} times its own": all(
+                beside[each] <= 2 * idle[each] for each in rates
+            ),
+            f"a company is refused: {dict(refused)}": not refused,
+            f"in hand: {dict(left)}": not left,
+        }
+        self.faults += [f"{name}: {fault}" for fault, holds in checks.items() if not holds]
+
+
+def _read(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=10) as answer:
+        text: str = answer.read().decode()
+    return text
+
+
+async def _company_key(registry: Registry) -> str:
+    return await registry.create("company", "company", None, {}, None)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="Send ten times the capacity.")
+    parser.add_argument("--operations", nargs="+", choices=list(UNIT_OF), default=list(UNIT_OF))
+    parser.add_argument("--seconds", type=float, default=60.0, help="of each load")
+    parser.add_argument("--together", action="store_true", help="all these operations at once")
+    given = parser.parse_args()
+    with own_product() as target:
+        overload = Overload(target, given.seconds)
+        asyncio.run(overload.measure(given.operations, together=given.together))
+    print(*overload.faults or ["every promise was kept"], sep="\n", flush=True)
+    return 1 if overload.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
