@@ -22,7 +22,7 @@ _PATIENCE_SECONDS = 30.0
 _STAKE_SECONDS = 2.0
 # The pause between looks at a bucket, in seconds; its level may fall meanwhile.
 _LOOK_SECONDS = 0.25
-# Processor seconds that leak out of a key's bucket per second.
+# Seconds of work that leak out of a key's bucket per second.
 _LEAK_A_SECOND = 0.2
 
 
@@ -76,7 +76,7 @@ class WrongKeys:
 class UnbilledWorkThrottle:
     """Throttles keys with more unbilled than billed work to one request at a time.
 
-    ``seconds`` of unbilled processor time are free.
+    ``seconds`` of unbilled work by a process or a model are free.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -114,7 +114,7 @@ class UnbilledWorkThrottle:
 
 
 class WorkTimer:
-    """The processor seconds of one request's work."""
+    """The seconds that processes and models worked on one request."""
 
     def __init__(self, buckets: LeakyBuckets, key: Hashable) -> None:
         self._buckets, self._key, self._seconds = buckets, key, 0.0

@@ -72,7 +72,7 @@ class Fields:
         300, "wrong keys per minute and address (IPv6: /64) before rejections are delayed; 0 = unlimited", ge=0
     )
     unpaid_seconds: float = setting(
-        30.0, "processor seconds of uncharged work, such as silence, before a key is throttled", ge=0.1
+        30.0, "seconds of uncharged work by a process or a model, such as silence, before a key is throttled", ge=0.1
     )
     jwt_secret: str = setting("", "HS256 secret of mobile tokens, at least 32 bytes", secret=True)
     jwt_jwks: str = setting("", "file or https:// address of the public keys (JWKS) of mobile tokens")

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ import pytest
 
 from frontend.catalogue.voices import Voice, exported_voices
 from scripts.export_models import __main__ as export
-from scripts.export_models import plan, stamp
+from scripts.export_models import plan, space, stamp, step
 from scripts.export_models.checkpoints import EMBEDDER, VOICE_FILES, VOICES
 from scripts.export_models.sources import source_of
 from scripts.export_models.stamp import Digests, Stamp
@@ -29,6 +30,18 @@ def folder(tmp_path: Path) -> Path:
     model = folder / VOICES.repository / f"{VOICE_FILES['ryan']}.onnx"
     write_voice(model)
     return folder
+
+
+@pytest.fixture(autouse=True)
+def _steps_run_here(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process for each step imports its libraries for seconds; ``test_step.py`` has such processes."""
+
+    def made(options: argparse.Namespace, _: object, model: str, done: int, total: int) -> Stamp:
+        log = options.work / space.LOG
+        with log.open("a", encoding="utf-8") as file, redirect_stdout(file), redirect_stderr(file):
+            return step._made(options, model, step._Shown(file, done, total, model))
+
+    monkeypatch.setattr(export, "_made", made)
 
 
 def _main(folder: Path, *more: str, only: str = "piper_ryan") -> int:

@@ -44,7 +44,8 @@ def short_texts(monkeypatch: pytest.MonkeyPatch) -> None:
     spoken = [min(recordings.recordings(language), key=lambda each: len(each.samples())) for language in ("en", "ru")]
     windows = [Spoken(each.language, each.text, each.samples()) for each in spoken]
     monkeypatch.setattr(checks, "spoken_windows", lambda _: windows)
-    monkeypatch.setattr(checks, "short_recordings", lambda: spoken)
+    # A wrong graph writes to the end of each, and what it hears in short windows decides nothing.
+    monkeypatch.setattr(checks, "short_recordings", list)
 
 
 def _changed(folder: Path, name: str, chosen: Callable[[NDArray[Any]], bool], change: Change, most: int) -> None:
@@ -71,7 +72,8 @@ def _is_scale(array: NDArray[Any]) -> bool:
     return array.dtype == np.float32 and array.ndim == 2 and array.shape[0] > array.shape[1] == 1
 
 
-def test_a_correct_graph_passes(exported: Path) -> None:
+def test_a_correct_graph_passes(exported: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "short_recordings", lambda: recordings.recordings("en", most=1))
     encoder, more, unlike, short = _compared(exported)
     assert (encoder.passed, more.passed, unlike.passed, short.passed) == (True, True, True, True)
     assert encoder.difference == pytest.approx(0.97, abs=0.12)
