@@ -13,6 +13,7 @@ from aiohttp import ClientError
 from frontend.app_keys import CHARGES
 from frontend.billing.charges import Spool
 from frontend.config.settings import Settings
+from frontend.http import answers
 from frontend.http import connection as connections
 from tests.charges import COST, ORG_KEY, Books, charges, find_disk_full, speak
 from tests.conftest import Client
@@ -116,6 +117,17 @@ async def test_an_answer_that_fits_leaves_in_one_write(
             answer = await read_answer(reader)
             assert answer.body
             assert len(writes) == 1
+
+
+async def test_an_answer_at_the_bound_of_a_piece_arrives_whole(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def ask() -> bytes:
+        async with asyncio.timeout(10), client.post(EMBED, json={"input": "a"}) as answer:
+            return await answer.read()
+
+    whole = await ask()
+    for piece in (len(whole) - 1, len(whole), len(whole) + 1, len(whole) // 2):
+        monkeypatch.setattr(answers, "PIECE", piece)
+        assert await ask() == whole
 
 
 async def test_an_answer_to_head_has_the_length_and_no_body(client: Client) -> None:

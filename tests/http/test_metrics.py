@@ -66,6 +66,14 @@ async def test_scrapes_share_a_rendering_that_began_after_they_came() -> None:
     assert answers == [b"1", *[b"2"] * 100]
 
 
+async def test_a_scrape_that_is_cut_off_cuts_off_no_other() -> None:
+    page = MetricsPage(lambda: b"all")
+    cut_off, other = (asyncio.create_task(page.get()) for _ in range(2))
+    await asyncio.sleep(0)
+    cut_off.cancel()
+    assert await asyncio.wait_for(other, 10) == b"all"
+
+
 async def test_a_rendering_succeeds_after_one_that_failed() -> None:
     answers: list[bytes] = []
     page = MetricsPage(answers.pop)

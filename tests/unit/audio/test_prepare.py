@@ -8,6 +8,7 @@ import pytest
 from numpy.typing import NDArray
 
 from frontend.audio import detector
+from frontend.audio.decode import TooLongError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
 from frontend.processes.shared_memory import SharedBytes
 from tests.speech import AlwaysSure, encode, say
@@ -107,7 +108,14 @@ def test_words_that_follow_each_other_in_a_window_do_so_in_the_file() -> None:
 
 
 @pytest.mark.parametrize(
-    ("start", "end", "of_file"), [(4.0, 3.0, (22.0, 21.0)), (0.0, -1.0, (10.0, 9.0)), (2.5, 1.0, (20.5, 19.0))]
+    ("start", "end", "of_file"),
+    [
+        (4.0, 3.0, (22.0, 21.0)),
+        (0.0, -1.0, (10.0, 9.0)),
+        (2.5, 1.0, (20.5, 19.0)),
+        # All before the window.
+        (-0.2, -0.1, (10.0, 9.9)),
+    ],
 )
 def test_times_that_end_before_they_start_are_mapped_by_the_start(
     start: float, end: float, of_file: tuple[float, float]
@@ -125,6 +133,11 @@ def test_a_file_of_the_greatest_length_is_taken_to_its_last_sample(preparing: Pr
     assert len(SPEECH) % 512
     (window,) = preparing(SPEECH, len(SPEECH) / 16_000).windows
     assert len(SPEECH) - 1_000 < window.end <= len(SPEECH)
+
+
+def test_a_file_of_a_sample_more_is_refused(preparing: Preparing) -> None:
+    with pytest.raises(TooLongError):
+        preparing(SPEECH, (len(SPEECH) - 1) / 16_000)
 
 
 @pytest.mark.parametrize(("peak", "windows"), [(0.002, 0), (0.02, 1)])

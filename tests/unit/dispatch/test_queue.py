@@ -30,14 +30,14 @@ async def test_a_key_that_waits_too_often_is_refused_and_others_are_not() -> Non
     queue = queue_of(bounds=Bounds(key=2, tier=10))
     async with waiting(queue, asking("greedy"), asking("greedy"), asking("modest")):
         with pytest.raises(BadGateway, match="too many calls"):
-            await queue.slot(asking("greedy")).__aenter__()
+            await asyncio.wait_for(queue.slot(asking("greedy")).__aenter__(), 5)
 
 
 async def test_a_full_priority_leaves_room_for_the_others() -> None:
     queue = queue_of(bounds=Bounds(key=10, tier=2))
     async with waiting(queue, asking("first"), asking("second"), asking("company", 1)):
         with pytest.raises(BadGateway, match="too many calls"):
-            await queue.slot(asking("third")).__aenter__()
+            await asyncio.wait_for(queue.slot(asking("third")).__aenter__(), 5)
 
 
 async def test_before_its_work_a_request_is_refused_where_its_calls_would_find_the_queue_full() -> None:

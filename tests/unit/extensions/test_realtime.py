@@ -231,6 +231,15 @@ def test_a_session_update_changes_only_what_it_names() -> None:
     assert parse(event, CONFIG, SERVED) == Update(expected)
 
 
+def test_a_prompt_of_1024_code_points_is_taken_and_one_more_is_not() -> None:
+    longest = "👍" * 1024
+    assert parse(update_input(transcription={"prompt": longest}), CONFIG, SERVED) == Update(
+        replace(CONFIG, prompt=longest)
+    )
+    with pytest.raises(InvalidRequest, match="longer than 1024"):
+        parse(update_input(transcription={"prompt": longest + "a"}), CONFIG, SERVED)
+
+
 @pytest.mark.parametrize(
     ("given", "detection"),
     [

@@ -14,7 +14,7 @@ import jwt
 import pytest
 
 from frontend.access import api_key
-from frontend.observe.logs import LINES, JsonLines, PlainLines, QueuedLines, request_id
+from frontend.observe.logs import LINES, JsonLines, PlainLines, QueuedLines, quieten_libraries, request_id
 from frontend.observe.metrics import LOG_DROPPED
 from frontend.observe.record import Stopwatch, begin, current
 from tests.conftest import ROOT
@@ -269,3 +269,14 @@ async def test_tasks_of_a_request_write_to_its_record_and_other_tasks_to_none() 
     assert list(await asyncio.gather(request("a"), request("b"))) == ["a", "b"]
     await name("c")
     assert current().model == ""
+
+
+@pytest.mark.parametrize("name", ["alembic", "aiosqlite"])
+def test_libraries_of_the_database_log_nothing_below_a_warning(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.DEBUG, name)
+    quieten_libraries()
+    logger = logging.getLogger(f"{name}.core")
+    logger.debug("SELECT a secret")
+    logger.warning("slow")
+    assert [record.message for record in caplog.records] == ["slow"]

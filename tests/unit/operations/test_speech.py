@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from tritonclient.grpc import model_config_pb2
 
 from frontend.access.throttles import UnbilledWorkThrottle
+from frontend.catalogue.aliases import Aliases
+from frontend.catalogue.models import Served
 from frontend.catalogue.voices import VOICES
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
@@ -29,7 +31,7 @@ from frontend.errors import BadAnswer, BadGateway, InvalidRequest
 from frontend.extensions.streams.speech import stream
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
-from frontend.operations.speech.protocol import SpeechRequest
+from frontend.operations.speech.protocol import SpeechRequest, parse_mobile, parse_openai
 from frontend.operations.speech.voices import KokoroVoice, PiperVoice, load
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
@@ -290,3 +292,10 @@ def test_kokoros_model_takes_what_the_voice_gives() -> None:
         name: kinds[array.dtype] for name, array in inputs.items()
     }
     assert [tensor.name for tensor in config.output] == [voice.output]
+
+
+def test_what_the_operator_has_ignored_is_unknown_to_the_mobile_endpoint() -> None:
+    served = Served.of(aliases=Aliases(ignore=("user",)))
+    assert parse_openai({"input": "One.", "voice": "amy", "user": "me"}, served).text == "One."
+    with pytest.raises(InvalidRequest, match="unknown parameter: user"):
+        parse_mobile({"text": "One.", "voice": "amy", "user": "me"}, served)

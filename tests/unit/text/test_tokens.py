@@ -73,6 +73,11 @@ def test_the_document_gives_way_to_the_query(tokenizer: TextTokenizer) -> None:
     assert pair[: len(alone) - 1].tolist() == alone[:-1].tolist()
 
 
+def test_a_document_gives_at_most_the_tokens_that_are_asked_for(tokenizer: TextTokenizer) -> None:
+    empty, *pairs = tokenizer.pairs("where is the station", ["", "word " * 2, "word " * 20], most=3)
+    assert [len(pair) - len(empty) for pair in pairs] == [2, 3]
+
+
 def test_a_query_takes_at_most_half(tokenizer: TextTokenizer) -> None:
     pair = tokenizer.pairs("word " * 20_000, ["stop"])[0]
     assert 4096 < len(pair) < 4110

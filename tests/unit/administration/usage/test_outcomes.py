@@ -9,7 +9,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller
 from frontend.administration.usage import outcomes as module
-from frontend.administration.usage.outcomes import BOUNDS, Outcomes, class_of, percentile
+from frontend.administration.usage.outcomes import BOUNDS, Outcomes, class_of, outcome_of, percentile
 from frontend.administration.usage.queries import UsageFilter, UsageQueries
 from frontend.database.engine import open_engine
 from tests.samples import Change
@@ -86,6 +86,23 @@ async def test_lost_counts_are_in_a_metric(engine: AsyncEngine, broken: Callable
     broken()
     await frontend.close()
     assert lost.by == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "reason", "outcome"),
+    [
+        (200, "", "answered"),
+        (400, "body", "mistaken"),
+        (413, "", "mistaken"),
+        (429, "limit", "refused"),
+        (429, "balance", "refused"),
+        (502, "queue", "refused"),
+        (502, "", "failed"),
+        (499, "queue", "hung_up"),
+    ],
+)
+def test_a_refusal_that_can_be_sent_again_is_no_mistake(status: int, reason: str, outcome: str) -> None:
+    assert outcome_of(status, reason) == outcome
 
 
 _WIDTH = 2**0.25
