@@ -1,8 +1,9 @@
 """Watches event loops: a callback of the product that holds one for over 20 ms is reported with its stack.
 
 Every callback is timed, and a thread looks at those that take long. What counts is processor time of the loop's own
-thread, garbage collection included, and time in which a call of the system blocks it. A thread that waits for a
-processor, which others have, or for the interpreter's lock does not hold its loop.
+thread, and time in which a call of the system blocks it. A thread that waits for a processor, which others have, or for
+the interpreter's lock does not hold its loop. What keeps that lock all the time, as one long garbage collection does,
+is not seen.
 
 Tests may hold a loop themselves. What is held counts if the product does it: the innermost code of this repository is
 the frontend's, and between it and a test or a fake there is a coroutine of the frontend. What a test calls directly is
@@ -35,7 +36,7 @@ MOST_SECONDS = 0.020
 _LOOK_SECONDS = 0.005
 _ASYNC = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR | inspect.CO_ITERABLE_COROUTINE
 # The start and the end of the application. Queries run in greenlets, whose stacks do not show who waits for them.
-_STARTS = ("run_parts", "_upgrade", "freeze_objects")
+_STARTS = ("run_parts", "_upgrade", "freeze_objects", "open_engine", "_accept")
 # The system's call in which a thread waits for a lock, the interpreter's too, by processor.
 _LOCKS = {"x86_64": "202", "aarch64": "98"}.get(os.uname().machine, "")
 # The environment variable with the folder for what frontends that tests start find.
@@ -125,6 +126,8 @@ class LoopWatch:
         if frame is None or self._running.get(callback.thread) is not callback:
             return
         frames = list(_frames(frame))
+        if not frames:
+            return
         codes = [each.f_code for each, _ in frames]
         is_idle = codes[0].co_filename == threading.__file__ and threading.Thread.start.__code__ not in codes
         if blocked == _LOCKS and not is_idle:

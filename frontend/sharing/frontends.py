@@ -59,8 +59,9 @@ class SharedFrontends:
         # The import takes long, and most frontends have no Redis.
         from redis.asyncio import Redis
 
+        # Without ``driver_info``, each new connection looks up the version of redis-py on the disk and tells it.
         self.redis: Redis = Redis.from_url(
-            url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS
+            url, socket_connect_timeout=_PATIENCE_SECONDS, socket_timeout=_PATIENCE_SECONDS, driver_info=None
         )
         self._script = self.redis.register_script(_PUBLISH)
         self.name = uuid.uuid4().hex

@@ -21,7 +21,6 @@ from tests import conftest, loop_watch
 from tests.loop_watch import REPORTS, LoopWatch, reports
 
 _CODE = """
-import gc
 import time
 
 
@@ -33,10 +32,6 @@ def work(seconds):
 
 def wait(seconds):
     time.sleep(seconds)
-
-
-def collect():
-    gc.collect()
 
 
 async def call(function, *arguments):
@@ -108,14 +103,6 @@ def test_a_call_that_blocks_is_found_with_its_stack(product: Any, watched: Watch
     found = watched(product.call(product.wait, 0.08))
     assert "was blocked for" in found
     assert "time.sleep(seconds)" in found
-
-
-def test_a_garbage_collection_counts(product: Any, watched: Watched) -> None:
-    circles: list[list[Any]] = [[] for _ in range(900_000)]
-    for each in circles:
-        each.append(each)
-    del circles, each
-    assert "gc.collect()" in watched(product.call(product.collect))
 
 
 def test_what_a_test_awaits_counts(product: Any, fake: Any, watched: Watched) -> None:
