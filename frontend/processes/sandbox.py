@@ -98,4 +98,18 @@ class _Answers(pickle.Unpickler):
 
 def read_answer(answer: bytes) -> Any:
     """The value in an answer. Raises ``pickle.UnpicklingError`` for what is no value."""
-    return _Answers(io.BytesIO(answer)).load()
+    try:
+        return _Answers(io.BytesIO(answer)).load()
+    except pickle.UnpicklingError:
+        raise
+    except Exception as error:
+        # Broken or false pickles raise anything.
+        raise pickle.UnpicklingError("an answer that cannot be read") from error
+
+
+def read_outcome(answer: bytes) -> tuple[Any, Exception | None]:
+    """What a task returned and what it raised. Raises ``pickle.UnpicklingError`` for any other answer."""
+    found = read_answer(answer)
+    if not (isinstance(found, tuple) and len(found) == 2 and isinstance(found[1], Exception | None)):
+        raise pickle.UnpicklingError("an answer that is no outcome")
+    return found

@@ -92,7 +92,7 @@ class TaskProcess:
             self._pipe.send(task)
             self._pipe.recv_bytes()
             self.begun = True
-            value, raised = sandbox.read_answer(self._pipe.recv_bytes())
+            value, raised = sandbox.read_outcome(self._pipe.recv_bytes())
         except (OSError, EOFError, pickle.UnpicklingError) as error:
             raise ProcessDiedError("the process ended in the middle of its task") from error
         return value, raised

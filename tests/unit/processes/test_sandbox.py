@@ -18,7 +18,7 @@ import pytest_asyncio
 from frontend.audio.prepare import Prepared, SpokenWindow
 from frontend.errors import BadGateway, InvalidRequest
 from frontend.processes.offload import Offload
-from frontend.processes.sandbox import read_answer
+from frontend.processes.sandbox import read_answer, read_outcome
 
 _HAS_LANDLOCK = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1) >= 6
 in_one_loop = pytest.mark.asyncio(loop_scope="module")
@@ -83,6 +83,16 @@ def test_an_error_is_read_from_an_answer_with_its_notes() -> None:
     error.add_note("where")
     _, found = read_answer(pickle.dumps((None, error)))
     assert (type(found), str(found), found.param, found.__notes__) == (InvalidRequest, "no", "input", ["where"])
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [b"", b"nonsense", pickle.dumps(5), pickle.dumps((1, 2, 3)), pickle.dumps((None, "raised")), b"cfrontend\nx\n."],
+    ids=["nothing", "no pickle", "a number", "three values", "an error that is none", "an unknown name"],
+)
+def test_what_is_no_value_and_no_error_is_no_outcome(answer: bytes) -> None:
+    with pytest.raises(pickle.UnpicklingError):
+        read_outcome(answer)
 
 
 class _Calling:
