@@ -5,7 +5,6 @@ may be added to it. Only the standard library is needed, because preflight runs 
 """
 
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,15 +12,13 @@ from typing import Any
 
 from frontend.catalogue.kokoro import DEMO_SPEAKERS, Speaker, misnamed, speakers_of
 from frontend.catalogue.voices import TRITON_PREFIX, UNKNOWN, Voice
+from frontend.config import reading
+from frontend.config.reading import CONFIG_FILE
 from scripts.export_models.checkpoints import SourceError, check_voice, read_json
 from scripts.export_models.kokoro.styles import check_style
 
 _LANGUAGE = re.compile(r"[a-z]{2,3}")
 _GENDERS = ("female", "male", UNKNOWN)
-
-
-# The variable that names the frontend's settings file.
-_SETTINGS = "QUARTET_CONFIG"
 
 
 def speakers(source: str, environ: Mapping[str, str]) -> tuple[Speaker, ...]:
@@ -30,13 +27,12 @@ def speakers(source: str, environ: Mapping[str, str]) -> tuple[Speaker, ...]:
     Raises ``SourceError`` for a file that cannot be read, and for a voice that cannot be.
     """
     own = DEMO_SPEAKERS if source == "demo" else ()
-    if not (path := environ.get(_SETTINGS)):
-        return own
     try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig")).get("voices", {})
-        added = speakers_of(table) if isinstance(table, dict) else ()
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{_SETTINGS}: {path}: voices: {error}") from None
+        added = speakers_of(reading.table(environ, "voices"))
+    except reading.SettingsError as error:
+        raise SourceError(str(error)) from None
+    except ValueError as error:
+        raise SourceError(f"{CONFIG_FILE}: {environ.get(CONFIG_FILE)}: voices: {error}") from None
     for speaker in added:
         check_style(speaker)
     return (*own, *added)

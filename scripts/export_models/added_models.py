@@ -6,18 +6,15 @@ Only the standard library is needed, because preflight runs before anything is i
 import json
 import os
 import re
-import tomllib
 from collections.abc import Mapping
-from decimal import Decimal
 from pathlib import Path
-from typing import Any
 
 from frontend.catalogue.added_models import AddedModel, added_models, describe, described
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
+from frontend.config import reading
+from frontend.config.reading import CONFIG_FILE
 from scripts.export_models.checkpoints import Checkpoint, Kind, SourceError, hidden_width, read_json, usable_positions
 
-# The variable that names the frontend's settings file.
-SETTINGS = "QUARTET_CONFIG"
 # The model of the contract whose code and configurations an added one takes.
 _LIKE = {EMBEDDINGS: "m3_embedder", RERANK: "m3_reranker", TRANSCRIPTIONS: "whisper_turbo"}
 # What follows the encoder in models of sentence-transformers. Vectors of all have length 1.
@@ -26,23 +23,14 @@ _BEAMS = re.compile(r'(?<=key: "beam_size" value \{ string_value: ")\d+')
 _CONFIGS = ("config.pbtxt", "configs/gpu.pbtxt")
 
 
-def table_of(name: str, environ: Mapping[str, str]) -> Any:
-    """The table of the settings file, empty without one; raises ``SourceError`` for a file that cannot be read."""
-    if not (path := environ.get(SETTINGS)):
-        return {}
-    try:
-        table = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"), parse_float=Decimal).get(name, {})
-    except (OSError, ValueError) as error:
-        raise SourceError(f"{SETTINGS}: {path}: {error}") from None
-    return table if isinstance(table, dict) else {}
-
-
 def added_of(environ: Mapping[str, str]) -> tuple[AddedModel, ...]:
     """The added models of the settings file; raises ``SourceError`` for one that cannot be."""
     try:
-        return added_models(table_of("models", environ))
+        return added_models(reading.table(environ, "models"))
+    except reading.SettingsError as error:
+        raise SourceError(str(error)) from None
     except ValueError as error:
-        raise SourceError(f"{SETTINGS}: {environ.get(SETTINGS)}: models: {error}") from None
+        raise SourceError(f"{CONFIG_FILE}: {environ.get(CONFIG_FILE)}: models: {error}") from None
 
 
 def checkpoint_of(added: AddedModel, environ: Mapping[str, str]) -> Checkpoint:
@@ -50,7 +38,7 @@ def checkpoint_of(added: AddedModel, environ: Mapping[str, str]) -> Checkpoint:
     kind: Kind = "whisper" if added.operation == TRANSCRIPTIONS else "text"
     name, _, commit = added.checkpoint.partition("@") if added.is_of_hub else (added.checkpoint, "", "")
     if not commit:
-        name = os.path.normpath(Path(environ.get(SETTINGS, "")).absolute().parent / name)
+        name = os.path.normpath(Path(environ.get(CONFIG_FILE, "")).absolute().parent / name)
     return Checkpoint(name, commit, "", 0, (), kind, own=True)
 
 
