@@ -97,9 +97,7 @@ def _added_model(name: str, given: Any) -> AddedModel:
         raise ValueError(f'{name}: must be a table, such as operation = "embeddings" and checkpoint = "/models/e5"')
     for key, value in given.items():
         if key not in _KEYS:
-            raise ValueError(
-                f"{name}: there is no {key!r}; there are {', '.join(each for each in _KEYS if each != 'name')}"
-            )
+            raise ValueError(f"{name}: there is no {key!r}; there are {', '.join(_KEYS)}")
         if _KEYS[key] is int and not _is_size(value):
             raise ValueError(f"{name}: {key} must be a whole number from 1, not {value!r}")
         if key == "dimensions" and not (isinstance(value, list) and value and all(map(_is_size, value))):

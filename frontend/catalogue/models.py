@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeVar
 
 from frontend.catalogue.aliases import Aliases
@@ -127,7 +128,7 @@ class Served:
         models = self.by_id(TRANSCRIPTIONS)
         return {name: model for name, model in named if models[model].translates}
 
-    @property
+    @cached_property
     def features(self) -> frozenset[str]:
         """The extensions, and ``PREFIXES`` if a model has some."""
         has_prefixes = any(model.query_prefix or model.document_prefix for model in self.models)

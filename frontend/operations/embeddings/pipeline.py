@@ -23,17 +23,15 @@ class EmbeddingPipeline:
             name: PackedModel(dispatcher, threads, model, OUTPUT, (model.width,), settings)
             for name, model in settings.served.by_id(EMBEDDINGS).items()
         }
-        self._prefixes = {
-            name: (model.document_prefix, model.query_prefix)
-            for name, model in settings.served.by_id(EMBEDDINGS).items()
-        }
+        self._served = settings.served.by_id(EMBEDDINGS)
 
     async def run(
         self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[NDArray[np.float32], int]:
         """Unit vectors float32 [texts, width or dimensions] in order, and the total tokens."""
         texts, model = request.texts, self._models[request.model]
-        if prefix := self._prefixes[request.model][request.is_query]:
+        served = self._served[request.model]
+        if prefix := served.query_prefix if request.is_query else served.document_prefix:
             texts = [prefix + text for text in texts]
         ids = await model.tokenize(
             lambda: model.tokenizer.texts(texts, truncate=request.truncate), sum(map(len, texts)), context

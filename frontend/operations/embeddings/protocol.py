@@ -85,8 +85,10 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
 
 def _dimensions(given: Mapping[str, Any], served: Served) -> int:
     """The wanted size of vectors, for a model that was trained to give shorter ones; others ignore it."""
-    model, wanted = served.by_id(EMBEDDINGS)[given["model"]], given["dimensions"]
-    if not model.dimensions or wanted is None:
+    if (wanted := given["dimensions"]) is None:
+        return 0
+    model = served.by_id(EMBEDDINGS)[given["model"]]
+    if not model.dimensions:
         return 0
     if wanted not in (sizes := sorted({*model.dimensions, model.width})):
         raise InvalidRequest(f"dimensions must be one of {', '.join(map(str, sizes))}", param="dimensions")
