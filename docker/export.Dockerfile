@@ -21,10 +21,11 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     --torch-backend cpu -r scripts/export_models/requirements-cpu.txt; }; } && rm -r /tmp/uv
 ENV PATH=/opt/quartet/bin:${PATH}
 COPY scripts /app/scripts
-# The catalogue, which the export compares with its own list, the alphabets of voices, of which it writes samples, and the
-# recordings, on which it compares Whispers.
+# The catalogue, which the export compares with its own list, the reading of the settings file, which names added models,
+# the alphabets of voices, of which it writes samples, and the recordings, on which it compares Whispers.
 COPY frontend/__init__.py /app/frontend/__init__.py
 COPY frontend/catalogue /app/frontend/catalogue
+COPY frontend/config/__init__.py frontend/config/fields.py frontend/config/reading.py /app/frontend/config/
 COPY frontend/text/__init__.py frontend/text/alphabets.py frontend/text/kokoro.py /app/frontend/text/
 COPY client/__init__.py /app/client/
 COPY client/recordings /app/client/recordings

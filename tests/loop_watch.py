@@ -2,8 +2,8 @@
 
 Every callback is timed, and a thread looks at those that take long. What counts is processor time of the loop's own
 thread, and time in which a call of the system blocks it. A thread that waits for a processor, which others have, or for
-the interpreter's lock does not hold its loop. What keeps that lock all the time, as one long garbage collection does,
-is not seen.
+the interpreter's lock does not hold its loop. What keeps that lock all the time is not seen, and in the process of the
+tests, which has more objects than a frontend, the time of garbage collections does not count.
 
 Tests may hold a loop themselves. What is held counts if the product does it: the innermost code of this repository is
 the frontend's, and between it and a test or a fake there is a coroutine of the frontend. What a test calls directly is
@@ -11,6 +11,7 @@ its own. Nobody waits yet while the application starts.
 """
 
 import asyncio
+import gc
 import inspect
 import itertools
 import os
@@ -19,7 +20,7 @@ import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType, FrameType
@@ -75,6 +76,17 @@ class LoopWatch:
 
     def close(self) -> None:
         self._ended.set()
+        if self._note_collection in gc.callbacks:
+            gc.callbacks.remove(self._note_collection)
+
+    def leave_out_collections(self) -> None:
+        """Count no processor time of garbage collections from now on."""
+        gc.callbacks.append(self._note_collection)
+
+    def _note_collection(self, phase: str, _: Mapping[str, int]) -> None:
+        if callback := self._running.get(threading.get_ident()):
+            # Work that began later is less work.
+            callback.worked += time.thread_time() * (1 if phase == "stop" else -1)
 
     def timed(self, run: Callable[..., Any]) -> Callable[..., Any]:
         """``run``, whose calls are callbacks of a loop."""
@@ -174,6 +186,7 @@ def _blocked_seconds(looks: list[_Look]) -> float:
 def watch_this_process(report: Callable[[str], object]) -> None:
     """Watch the loops of this process that are asyncio's own."""
     watch = LoopWatch(report, PRODUCT, TESTS)
+    watch.leave_out_collections()
     asyncio.Handle._run = watch.timed(asyncio.Handle._run)  # type: ignore[method-assign]
     watch.start()
 

@@ -58,7 +58,8 @@ class Spool:
         self.name = name or uuid.uuid4().hex
         self._path = folder / f"{self.name}{_SUFFIX}"
         self._lock = _locked(self._path) if lock is None else lock
-        self._database = sqlite3.connect(self._path, isolation_level=None)
+        # A thread closes it.
+        self._database = sqlite3.connect(self._path, isolation_level=None, check_same_thread=False)
         for pragma in _PRAGMAS:
             self._database.execute(f"PRAGMA {pragma}")
         self._database.execute(_TABLE)
@@ -122,7 +123,10 @@ class Spool:
         self._database.execute("PRAGMA user_version=1")
 
     def close(self) -> None:
-        """Unlock the spool. An empty one is deleted; another process may claim it otherwise."""
+        """Unlock the spool. An empty one is deleted; another process may claim it otherwise.
+
+        Call this in a thread, because it may wait for the disk.
+        """
         empty = not self.oldest(1)
         self._database.close()
         if empty:
@@ -184,7 +188,7 @@ class Charges:
             await self._ledger.end()
         except _FAILURES as error:
             log.error("charges are left for the next start", extra={"fields": {"details": str(error)}})
-        self._spool.close()
+        await asyncio.to_thread(self._spool.close)
 
     @property
     def can_add(self) -> bool:
@@ -241,7 +245,7 @@ class Charges:
                 await ledger.end()
                 log.info("settled for a frontend that died", extra={"fields": {"charges": count}})
             finally:
-                spool.close()
+                await asyncio.to_thread(spool.close)
 
 
 def _count(charge: Charge) -> None:

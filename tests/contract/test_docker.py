@@ -199,20 +199,21 @@ def test_a_dockerfile_copies_what_exists_and_runs_as_an_ordinary_user(path: Path
 def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_changes(tmp_path: Path) -> None:
     """The content of the export image in a clean folder."""
     app, models = tmp_path / "app", tmp_path / "models"
-    weights = ("*.onnx", "*.data", "*.bin", "*.compiled", "whisper")
-    ignored = shutil.ignore_patterns(*weights, "tokenizer.json", "exported.json", "__pycache__")
-    shutil.copytree(ROOT / "model_repository", app / "model_repository", ignore=ignored, symlinks=True)
-    shutil.copytree(ROOT / "scripts", app / "scripts", ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copytree(ROOT / "frontend" / "catalogue", app / "frontend" / "catalogue")
-    (app / "frontend" / "text").mkdir()
-    for name in ("__init__", "alphabets", "kokoro"):
-        shutil.copy(ROOT / "frontend" / "text" / f"{name}.py", app / "frontend" / "text")
-    shutil.copy(ROOT / "frontend" / "__init__.py", app / "frontend")
+    weights = ("*.onnx", "*.data", "*.bin", "*.compiled", "whisper", "tokenizer.json", "exported.json", "__pycache__")
+    dockerfile = (ROOT / "docker/export.Dockerfile").read_text()
+    ignored = shutil.ignore_patterns(*weights)
+    for words in re.findall(r"^COPY ([^-].*)$", dockerfile.replace("\\\n", ""), re.MULTILINE):
+        *sources, target = words.split()
+        place = tmp_path / target.lstrip("/")
+        for source in (ROOT / name for name in sources if target.startswith("/app/")):
+            if source.is_dir():
+                shutil.copytree(source, place, ignore=ignored, symlinks=True, dirs_exist_ok=True)
+            else:
+                (place if target.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
+                shutil.copy(source, place)
     environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)}
     small_voices.write_six(tmp_path / "checkpoints" / VOICES.repository)
-    entry = re.findall(
-        r'^ENTRYPOINT \["python", (.+)\]$', (ROOT / "docker/export.Dockerfile").read_text(), re.MULTILINE
-    )
+    entry = re.findall(r'^ENTRYPOINT \["python", (.+)\]$', dockerfile, re.MULTILINE)
     places = {"/work": tmp_path / "work", "/folder": tmp_path / "checkpoints", "/voices": tmp_path / "voices"}
     (tmp_path / "voices").mkdir()
     words = [str(places.get(word, word)) for word in json.loads(f"[{entry[0]}]")]

@@ -21,6 +21,7 @@ from tests import conftest, loop_watch
 from tests.loop_watch import REPORTS, LoopWatch, reports
 
 _CODE = """
+import gc
 import time
 
 
@@ -32,6 +33,11 @@ def work(seconds):
 
 def wait(seconds):
     time.sleep(seconds)
+
+
+def work_and_collect(seconds):
+    work(seconds)
+    gc.collect()
 
 
 async def call(function, *arguments):
@@ -78,6 +84,7 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     found: list[str] = []
     watch = LoopWatch(found.append, tmp_path / "product", tmp_path / "tests")
     watch.start()
+    watch.leave_out_collections()
 
     def run(coroutine: Coroutine[Any, Any, Any]) -> str:
         def step() -> None:
@@ -124,6 +131,15 @@ def test_what_a_test_calls_directly_is_none(product: Any, fake: Any, watched: Wa
 
 def test_the_start_is_none(product: Any, watched: Watched) -> None:
     assert not watched(product.run_parts(product.work, 0.06))
+
+
+def test_a_collection_of_garbage_is_none(product: Any, watched: Watched) -> None:
+    many = [[] for _ in range(1_000_000)]  # type: ignore[var-annotated]
+    began = time.thread_time()
+    found = watched(product.call(product.work_and_collect, 0.012))
+    assert time.thread_time() - began > 0.03
+    assert many
+    assert not found
 
 
 def test_a_processor_that_others_have_is_none(product: Any, watched: Watched) -> None:
