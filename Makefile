@@ -136,7 +136,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
-TRITON_TESTS := tests/triton
+TRITON_TESTS := tests/triton tests/browser/test_playground.py
 TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
@@ -165,7 +165,7 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
-	@for file in $$(grep -rl --include='test_*.py' 'mark\.alone' tests); do $(BIN)/python -m pytest -q -m alone $$file || exit; done
+	@$(PYTEST) -q -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 fuzz: $(VENV)/installed-fuzz ## random files, requests, bytes and histories, for an hour; FUZZ="--minutes 60 --seed 3 --only files"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ)
