@@ -1,17 +1,21 @@
 """Models that an operator adds answer beside those of the contract."""
 
+import asyncio
 import dataclasses
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytest_asyncio
 
+from client.__main__ import main
 from frontend.catalogue.models import EMBEDDINGS, PRICES, Added, Model, Served
 from frontend.catalogue.voices import exported_voices
-from tests.conftest import ROOT, Client, running, settings_in
+from tests.conftest import KEY, ROOT, Client, running, settings_in
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, refusal
 
@@ -53,6 +57,45 @@ async def test_it_is_listed_after_the_models_of_the_contract(client: Client) -> 
     models = [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]]
     assert models[-1] == "embed-e5"
     assert models[:-1] == [model.id for model in Served.of().models]
+
+
+async def test_its_entry_says_its_operation_and_those_of_the_contract_stay(client: Client) -> None:
+    entries = {each["id"]: each for each in (await (await client.get("/v1/models")).json())["data"]}
+    assert entries["embed-e5"]["operation"] == "embeddings"
+    assert entries["embed-m3"].keys() == {"id", "object", "created", "owned_by"}
+    assert await (await client.get("/v1/models/embed-e5")).json() == entries["embed-e5"]
+
+
+async def test_its_answers_are_recorded_and_verified(
+    client: Client, triton: FakeTriton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "e5.json"
+    record = ["--facts", "demo", "--model", "embed-e5", "--precision", "fp32", "--record", str(file)]
+    assert await _verify(client, monkeypatch, *record) == 0
+    assert {model for model, _ in triton.calls} == {"added_e5"}
+    # The file names the model.
+    assert await _verify(client, monkeypatch, "--facts", str(file)) == 0
+    assert {model for model, _ in triton.calls} == {"added_e5"}
+    triton.spoil = lambda arrays: {name: np.roll(array, 1, axis=-1) for name, array in arrays.items()}
+    assert await _verify(client, monkeypatch, "--facts", str(file)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("embed-e6", "404: unknown model: embed-e6"), ("tts-1", "tts-1 is for speech; there are facts for embeddings")],
+)
+async def test_a_model_that_cannot_be_verified_is_a_sentence(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str, reason: str
+) -> None:
+    assert await _verify(client, monkeypatch, "--facts", "demo", "--model", name) == 2
+    assert reason in capfd.readouterr().err
+
+
+async def _verify(client: Client, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit status of the command, which has an event loop of its own."""
+    address = ["--url", str(client.make_url("/v1")), "--key", KEY]
+    monkeypatch.setattr(sys, "argv", ["quartet", "verify", *address, *arguments])
+    return await asyncio.to_thread(main)
 
 
 async def test_its_calls_go_to_its_own_model_in_triton(client: Client, triton: FakeTriton) -> None:

@@ -1,6 +1,7 @@
 """Finds the settings of a model that meet a latency target, with Triton's model control.
 
     python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0 --apply
+    python -m scripts.benchmark.product.tune --model embed-e5
     python -m scripts.benchmark.product.tune --url http://host:8080/v1 --triton http://host:8000 --key KEY
 
 It loads each combination, what runs first, warms it up and measures it in a closed loop through the frontend. Then it
@@ -27,7 +28,7 @@ from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
 from scripts.benchmark.product import batches
-from scripts.benchmark.product.api_names import api_names, triton_models
+from scripts.benchmark.product.api_names import api_names, triton_model, triton_models
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
 from scripts.benchmark.product.sweep import (
     HEAD,
@@ -138,7 +139,7 @@ def _numbers(text: str) -> list[int]:
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Find the settings of a model that meet a latency target.")
-    described.add_argument("--model", choices=triton_models(), default="m3_embedder")
+    described.add_argument("--model", type=triton_model, choices=triton_models(), default="m3_embedder")
     described.add_argument("--p95", type=float, default=1.0, help="the target in seconds")
     described.add_argument("--apply", action="store_true", help="write the best row into the model's file")
     described.add_argument("--callers", type=int, default=16)
