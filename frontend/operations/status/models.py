@@ -30,6 +30,8 @@ class Model(TypedDict):
     created: int
     owned_by: str
     operation: NotRequired[Annotated[str, _OF_ADDED]]
+    # Of a Whisper that does not know all.
+    languages: NotRequired[Annotated[list[str], _OF_ADDED]]
 
 
 class ModelList(TypedDict):
@@ -44,9 +46,11 @@ class ModelList(TypedDict):
 
 def _entry(name: str, served: Served) -> Model:
     entry: Model = {"id": name, "object": "model", "created": _CREATED, "owned_by": "quartet"}
-    meant = served.model_names()[name]
-    if meant not in MODELS:
-        entry["operation"] = next(model.operation for model in served.models if model.id == meant)
+    if (meant := served.model_names()[name]) not in MODELS:
+        added = next(model for model in served.models if model.id == meant)
+        entry["operation"] = added.operation
+        if added.languages:
+            entry["languages"] = list(added.languages)
     return entry
 
 
