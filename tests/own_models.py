@@ -1,5 +1,6 @@
 """Models that an operator adds, beside those of the contract, for applications before the fake Triton."""
 
+import os
 from pathlib import Path
 
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Added, Model, Served
@@ -21,6 +22,11 @@ OWN = (
     Model("rerank-raw", RERANK, 0, "added_raw", max_tokens=8192, raw_scores=True),
     Model("whisper-en", TRANSCRIPTIONS, 0, "added_en", languages=("en",)),
 )
+
+# Whether applications whose tests do not choose have them: the contract holds beside them.
+ARE_BESIDE = bool(os.environ.get("TEST_ADDED_MODELS"))
+# The names that they add to the list of models.
+ADDED_NAMES = tuple(model.id for model in OWN) if ARE_BESIDE else ()
 
 
 def beside_own(exported: Path, voices: tuple[Voice, ...], repository: Path) -> Added:
