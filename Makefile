@@ -149,7 +149,7 @@ test-triton:
 test-torch:
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
 
-# What the contract says of the operations, which holds with every extension on too.
+# What the contract says of the operations, which holds with every extension on and beside added models too.
 CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embeddings rerank mobile errors aliases billing)
 
 # Three processes, because many tests wait, and no more, because each reads all tests first. In the order of the folders
@@ -157,7 +157,7 @@ CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embedd
 # run. With restarts of a worker that crashed, pytest-xdist waits for ever.
 test-together:
 	@$(PYTEST) -n 3 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
-	@TEST_EXTENSIONS=all $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
+	@TEST_EXTENSIONS=all TEST_ADDED_MODELS=1 $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
 	@$(MAKE) --no-print-directory lint
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.

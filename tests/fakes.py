@@ -84,7 +84,7 @@ class FakeTriton(Triton):
             vectors = np.zeros((1, len(lengths), 1024), np.float32)
             vectors[0, np.arange(len(lengths)), lengths % 1024] = 1
             return {"embedding": vectors}
-        if model == "m3_reranker":
+        if model in ("m3_reranker", "added_raw"):
             return {"score": (1 / inputs["lengths"]).astype(np.float32)}
         ramp = np.linspace(-0.5, 0.5, 1000, dtype=np.float32)
         if model == "kokoro":

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from frontend.catalogue.added_models import AddedModel, added_in
+from frontend.catalogue.added_models import AddedModel, added_in, describe
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
 from scripts.export_models.added_models import (
     added_of,
@@ -94,6 +94,30 @@ def test_a_layer_after_the_pooling_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SourceError, match=r"modules\.json has a layer that is not exported: Dense"):
         promise_of(E5, _checkpoint(tmp_path, modules=kinds))
     assert promise_of(E5, _checkpoint(tmp_path, modules=kinds[:2])).width == 384
+
+
+@pytest.mark.parametrize(("size", "languages"), [(51_864, ("en",)), (51_865, ())])
+def test_a_whisper_of_english_alone_is_known_by_its_files_and_by_its_export(
+    tmp_path: Path, size: int, languages: tuple[str, ...]
+) -> None:
+    added = AddedModel("small", TRANSCRIPTIONS, "./small")
+    found = promise_of(added, _checkpoint(tmp_path, config={"vocab_size": size}, generation_config={"bos_token_id": 1}))
+    assert found.languages == languages
+    folder = tmp_path / "added_small" / "1"
+    folder.mkdir(parents=True)
+    describe(folder, found)
+    assert promise_again(tmp_path, added) == found
+
+
+@pytest.mark.parametrize("name", ["vocabulary.json", "vocabulary.txt"])
+@pytest.mark.parametrize(("tokens", "languages"), [(["a", "", "<|endoftext|>"], ()), (["a", "<|endoftext|>"], ("en",))])
+def test_a_whisper_of_ctranslate2_is_known_by_its_vocabulary(
+    tmp_path: Path, name: str, tokens: list[str], languages: tuple[str, ...]
+) -> None:
+    (tmp_path / "model.bin").touch()
+    text = json.dumps(tokens) if name.endswith("json") else "\n".join(tokens)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert promise_of(AddedModel("small", TRANSCRIPTIONS, "./small"), tmp_path).languages == languages
 
 
 @pytest.fixture
