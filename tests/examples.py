@@ -9,13 +9,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 # What somebody runs. Other blocks are outputs, settings and files.
-LANGUAGES = ("bash", "python", "js")
+LANGUAGES = ("bash", "python", "js", "kotlin", "swift")
 # Why a sample is not run by a test: the title of its block, which the manual shows.
 REASONS = (
     "needs Docker",
     "needs Kubernetes",
     "needs a GPU",
     "needs root",
+    "needs Kotlin",
+    "needs Swift",
     "needs a microphone",
     "needs a Ray cluster",
     "needs aiperf",

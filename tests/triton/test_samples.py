@@ -40,13 +40,23 @@ PRINTS = {
     "file=file).text)": SENTENCE,
     "urllib.request.urlopen": 'b\'{"object":"list"',
     "function transcribe(": SENTENCE,
+    "def token(": "True",
 }
-# A function of a browser's page is called, with what its text says that it takes.
-CALL = """
+# Functions are called with what their texts say that they take: one of a browser's page, one of an app's backend.
+CALLS = {
+    "function transcribe(": """
 import fs from "node:fs";
 const files = [new File([fs.readFileSync("hello.wav")], "hello.wav")];
 console.log(await transcribe({ files }, process.env.QUARTET_MOBILE_JWT));
-"""
+""",
+    "def token(": """
+import urllib.request
+
+headers = {"Authorization": f"Bearer {token('anna')}", "Content-Type": "application/json"}
+address = os.environ["QUARTET_URL"] + "/api/v1/audio/synthesize"
+print(len(urllib.request.urlopen(urllib.request.Request(address, b'{"text": "Hello."}', headers)).read()) > 1000)
+""",
+}
 _LOCAL = re.compile(r"(localhost|127\.0\.0\.1):80[89]0")
 _READY_SECONDS = 60
 
@@ -136,7 +146,8 @@ def _said(sample: Sample, folder: Path, own: Mapping[str, str]) -> str:
     address = own["QUARTET_URL"].removeprefix("http://")
     text = _LOCAL.sub(address, sample.text).replace("$QUARTET_URL", own["QUARTET_URL"])
     script = folder / f"sample.{ {'bash': 'sh', 'python': 'py', 'js': 'mjs'}[sample.language] }"
-    script.write_text(text + (CALL if "function transcribe(" in text else ""), encoding="utf-8")
+    call = next((call for line, call in CALLS.items() if line in text), "")
+    script.write_text(text + call, encoding="utf-8")
     command = {
         "bash": ["bash", "-e", "-o", "pipefail"],
         "python": [str(CLIENTS / "bin" / "python")],

@@ -26,7 +26,7 @@ def test_most_samples_of_callers_are_run() -> None:
         ("bulk", "needs a Ray cluster"),
         ("extensions", "needs a microphone"),
     }
-    assert {each.language for each in FOUND if not each.why} == {*LANGUAGES}
+    assert {each.language for each in FOUND if not each.why} == {"bash", "python", "js"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
