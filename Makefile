@@ -216,8 +216,8 @@ docs: $(VENV)/installed-manual ## build the manual, with search, for a web serve
 documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
-pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
-	@:
+pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz and Chromium
+	@$(BIN)/python -m tests.browser.pictures
 
 # Each picture ends with a digest of its source, by which a test notices a picture that is out of date.
 docs/pictures/%.svg: docs/pictures/%.dot
