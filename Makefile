@@ -140,7 +140,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
-TRITON_TESTS := tests/triton
+TRITON_TESTS := tests/triton tests/browser/test_playground.py
 TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
@@ -153,7 +153,7 @@ test-triton:
 test-torch:
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
 
-# What the contract says of the operations, which holds with every extension on too.
+# What the contract says of the operations, which holds with every extension on and beside added models too.
 CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embeddings rerank mobile errors aliases billing)
 
 # Three processes, because many tests wait, and no more, because each reads all tests first. In the order of the folders
@@ -161,7 +161,7 @@ CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embedd
 # run. With restarts of a worker that crashed, pytest-xdist waits for ever.
 test-together:
 	@$(PYTEST) -n 3 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
-	@TEST_EXTENSIONS=all $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
+	@TEST_EXTENSIONS=all TEST_ADDED_MODELS=1 $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
 	@$(MAKE) --no-print-directory lint
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.
@@ -169,7 +169,7 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
-	@for file in $$(grep -rl --include='test_*.py' 'mark\.alone' tests); do $(BIN)/python -m pytest -q -m alone $$file || exit; done
+	@$(PYTEST) -q -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 fuzz: $(VENV)/installed-fuzz ## random files, requests, bytes and histories, for an hour; FUZZ="--minutes 60 --seed 3 --only files"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ)

@@ -19,7 +19,7 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
-from frontend.catalogue.models import Added
+from frontend.catalogue.models import PRICES, Added
 from frontend.catalogue.voices import exported_voices
 from frontend.commands.database import with_database
 from frontend.config.proxies import exclude_this_machine
@@ -31,6 +31,7 @@ from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.loop_watch import REPORTS, reports, watch_this_process
+from tests.own_models import ARE_BESIDE, beside_own
 from tests.redis import RedisServer
 
 if TYPE_CHECKING:
@@ -163,16 +164,28 @@ def limits_clock() -> Iterator[LimitsClock]:
 
 def settings_in(folder: Path, **values: Any) -> Settings:
     """Settings of an application whose database and charges are in ``folder``."""
-    repository = ROOT / "model_repository"
+    usual = {"extensions": EXTENSIONS, **_models(folder)}
     return Settings(
-        model_repository=repository,
         database=f"sqlite:///{folder}/quartet.sqlite3",
         usage_folder=folder / "usage",
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
-        **{"extensions": EXTENSIONS, "added": Added(exported_voices(repository)), **values},
+        **usual | values,
     )
+
+
+def _models(folder: Path) -> dict[str, Any]:
+    """The settings of the demo's models, and of the models beside them."""
+    exported = ROOT / "model_repository"
+    voices = exported_voices(exported)
+    if not ARE_BESIDE:
+        return {"model_repository": exported, "added": Added(voices)}
+    repository = folder / "own_models"
+    repository.mkdir()
+    added = beside_own(exported, voices, repository)
+    prices = {**PRICES, **{model.id: model.price for model in added.models}}
+    return {"model_repository": repository, "added": added, "prices": prices}
 
 
 @pytest.fixture

@@ -114,6 +114,10 @@ def _models(settings: Settings) -> Iterator[str]:
         for model in settings.served.models
         if model.operation != SPEECH
     ]
+    # The settings file names them, and no request can.
+    for model in settings.added.absent:
+        reason = read_export(repository, model.triton_model).failed or "export it"
+        yield f"models.{model.id}: is not exported, so it is not served: {reason}"
     readers += [(name, partial(check_translation, repository, name)) for name in settings.served.translating]
     for name, read in readers:
         if failed := read_export(repository, name).failed:
