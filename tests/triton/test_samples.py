@@ -29,7 +29,9 @@ pytestmark = pytest.mark.triton
 
 # What people install to call it, with what they need for live speech.
 CLIENTS = Path(sys.prefix) / "clients"
-RUN = [sample for page in PAGES for sample in samples(page) if not sample.why]
+# This page has a Triton and a test of its own: test_own_model.py.
+ELSEWHERE = ("own-triton-model",)
+RUN = [sample for page in PAGES for sample in samples(page) if not sample.why and page.stem not in ELSEWHERE]
 ADMIN_KEY = "an admin key of at least 32 bytes"
 SENTENCE = "Good morning, Anna. Can you buy some bread today?"
 # What programs print whose pages say it in words, by a line of theirs.
