@@ -42,7 +42,7 @@ PRINTS = {
     "file=file).text)": SENTENCE,
     "urllib.request.urlopen": 'b\'{"object":"list"',
     "function transcribe(": SENTENCE,
-    "def token(": "True",
+    "def token(": "200",
 }
 # Functions are called with what their texts say that they take: one of a browser's page, one of an app's backend.
 CALLS = {
@@ -56,7 +56,8 @@ import urllib.request
 
 headers = {"Authorization": f"Bearer {token('anna')}", "Content-Type": "application/json"}
 address = os.environ["QUARTET_URL"] + "/api/v1/audio/synthesize"
-print(len(urllib.request.urlopen(urllib.request.Request(address, b'{"text": "Hello."}', headers)).read()) > 1000)
+body = b'{"text": "Hello.", "voice": "amy"}'
+print(urllib.request.urlopen(urllib.request.Request(address, body, headers)).status)
 """,
 }
 _LOCAL = re.compile(r"(localhost|127\.0\.0\.1):80[89]0")
