@@ -219,8 +219,8 @@ release: $(VENV)/base ## prepare a version, or tag and build what was prepared; 
 documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
-pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
-	@:
+pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz and Chromium
+	@$(BIN)/python -m tests.browser.pictures
 
 # Each picture ends with a digest of its source, by which a test notices a picture that is out of date.
 docs/pictures/%.svg: docs/pictures/%.dot
