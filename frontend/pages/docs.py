@@ -17,7 +17,7 @@ from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
 from frontend.pages.openapi import MEANINGS
 from frontend.pages.static_files import STATIC, file_routes, page_response, page_route, read_page
-from frontend.parameters.embeddings import MOST_INPUTS
+from frontend.parameters.embeddings import most_inputs
 from frontend.parameters.kinds import ModelName, Parameter, Schema
 from frontend.parameters.speech import LONGEST_INPUT
 from frontend.parameters.table import Table, without_spellings
@@ -157,7 +157,7 @@ def guide(settings: Settings) -> str:
         "errors": _errors(),
         "translators": ", ".join(f"`{name}`" for name in settings.served.translators()),
         "longest_input": f"{LONGEST_INPUT:,}",
-        "most_inputs": f"{MOST_INPUTS}",
+        "most_inputs": f"{most_inputs(settings.served):,}",
     }
     shown = served | settings.served.extensions
     text = _SECTION.sub(lambda section: section[2] if shown.issuperset(section[1].split()) else "", _TEXT)

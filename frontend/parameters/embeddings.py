@@ -1,16 +1,20 @@
 """What ``POST /v1/embeddings`` takes."""
 
-from frontend.catalogue.extensions import CLIENT_PARAMETERS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, LARGE_BATCHES
 from frontend.catalogue.models import EMBEDDINGS, PREFIXES, Served
 from frontend.parameters.kinds import Choice, Integer, ModelName, Texts
 from frontend.parameters.table import Table
 
-MOST_INPUTS = 32
+MOST_INPUTS, MOST_OF_A_LARGE_BATCH = 32, 2048
 FORMATS = ("float", "base64")
 # Values of ``input_type`` of Cohere's, Voyage's and NVIDIA's clients; the first two say that texts are queries.
 _INPUT_TYPES = ("query", "search_query", "document", "passage", "search_document", "classification", "clustering")
 QUERIES = _INPUT_TYPES[:2]
 OF_CLIENTS = ("user", "input_type", "task", "normalized", "truncate", "truncation")
+
+
+def most_inputs(served: Served) -> int:
+    return MOST_OF_A_LARGE_BATCH if LARGE_BATCHES in served.extensions else MOST_INPUTS
 
 
 def cut(served: Served) -> str:
@@ -32,7 +36,7 @@ def _dimension(served: Served) -> str:
 
 DIMENSIONS = Integer("dimensions", _dimension)
 PARAMETERS = Table(
-    Texts("input", cut, most=MOST_INPUTS, or_one=True),
+    Texts("input", cut, most=most_inputs, or_one=True),
     ModelName(named=lambda served: served.model_names(EMBEDDINGS)),
     Choice(
         "encoding_format", "With `base64`, float32 numbers in little-endian order.", names=FORMATS, default=FORMATS[0]

@@ -102,14 +102,16 @@ def _refuse_tokens(value: Any) -> None:
         raise InvalidRequest(_TOKENS, param="input")
 
 
-def render_openai(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> EmbeddingList:
-    """OpenAI's list; base64 holds the vector's little-endian float32 bytes."""
+def render_openai(
+    vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest, first: int = 0
+) -> EmbeddingList:
+    """OpenAI's list, from the index ``first`` on; base64 holds the vector's little-endian float32 bytes."""
     rows: list[Any] = list(np.ascontiguousarray(vectors, "<f4"))
     if request.encoding_format == "base64":
         rows = [base64.b64encode(row.tobytes()).decode("ascii") for row in rows]
     return {
         "object": "list",
-        "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)],
+        "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows, first)],
         "model": request.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }
