@@ -6,7 +6,8 @@ SPEECH_STREAMING, SPEECH_FORMATS, SPEECH_SPEED = "speech_streaming", "speech_for
 TRANSCRIPT_STREAMING, SUBTITLES, TRANSLATIONS = "transcript_streaming", "subtitles", "translations"
 REALTIME, RERANK_DIALECTS, VOICE_LIST = "realtime", "rerank_dialects", "voice_list"
 CHAT_MODELS, CLIENT_PARAMETERS, MORE_AUDIO = "chat_models", "client_parameters", "more_audio"
-TRANSCRIPT_USAGE, LARGE_BATCHES = "transcript_usage", "large_batches"
+TRANSCRIPT_USAGE = "transcript_usage"
+LARGE_BATCHES, TOKEN_ARRAYS = "large_batches", "token_arrays"
 
 # What each extension adds, for the docs and the pages.
 EXTENSIONS: Mapping[str, str] = {
@@ -20,6 +21,7 @@ EXTENSIONS: Mapping[str, str] = {
     REALTIME: "`/v1/realtime` transcribes live audio over a WebSocket",
     RERANK_DIALECTS: "`/v2/rerank`, `/rerank`, `/embed` and `/similarity` accept the requests of Cohere, Jina and TEI",
     LARGE_BATCHES: "embeddings and rerank take up to 2,048 texts or documents in a request",
+    TOKEN_ARRAYS: "`input` of embeddings may also be tokens of OpenAI's models, as LangChain and others send it",
     VOICE_LIST: "`GET /v1/audio/voices` lists language, gender, sample rate and a sample of each voice",
     CHAT_MODELS: "`GET /v1/models` lists the models of the chat server too",
     MORE_AUDIO: "transcriptions also take QuickTime, as iPhones record (`.mov`, `.qta`), and AAC without a container",

@@ -10,7 +10,7 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
-from frontend.catalogue.extensions import EXTENSIONS, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
+from frontend.catalogue.extensions import EXTENSIONS, SUBTITLES, TOKEN_ARRAYS, TRANSCRIPT_STREAMING, TRANSLATIONS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
@@ -157,6 +157,7 @@ def guide(settings: Settings) -> str:
         "errors": _errors(),
         "translators": ", ".join(f"`{name}`" for name in settings.served.translators()),
         "longest_input": f"{LONGEST_INPUT:,}",
+        "token_arrays": "" if TOKEN_ARRAYS in settings.served.extensions else "; no token arrays",
         "most_inputs": f"{most_inputs(settings.served):,}",
     }
     shown = served | settings.served.extensions

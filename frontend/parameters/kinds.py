@@ -232,9 +232,7 @@ class Texts(Parameter):
             raise self.refusal(f"must be {'a string or ' if self.or_one else ''}an array of strings")
         if not value:
             raise self.refusal("must not be an empty array")
-        if len(value) > (most := known(self.most, served)):
-            message = f"too many {self.name.removesuffix('s')}s: {len(value)}, at most {most}"
-            raise InvalidRequest(message, param=self.name)
+        self.check_number(len(value), served)
         for index, item in enumerate(value):
             path = f"{self.name}[{index}]"
             if not isinstance(item, str):
@@ -243,6 +241,12 @@ class Texts(Parameter):
                 raise InvalidRequest(f"{path} is empty", param=self.name)
             check_unicode(item, self.name, path)
         return value
+
+    def check_number(self, number: int, served: Served) -> None:
+        """Raise 400 for more than ``most``."""
+        if number > (most := known(self.most, served)):
+            message = f"too many {self.name.removesuffix('s')}s: {number}, at most {most}"
+            raise InvalidRequest(message, param=self.name)
 
     def items(self, served: Served) -> Schema:
         """The JSON Schema of an item."""

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.catalogue.extensions import CLIENT_PARAMETERS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, TOKEN_ARRAYS
 from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.errors import InvalidRequest
 from frontend.parameters.embeddings import FORMATS, PARAMETERS, QUERIES
@@ -70,7 +70,7 @@ class EmbeddingList(TypedDict):
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """Parse the developer endpoint's JSON."""
-    if CLIENT_PARAMETERS in served.extensions:
+    if CLIENT_PARAMETERS in served.extensions and TOKEN_ARRAYS not in served.extensions:
         _refuse_tokens(values.get("input"))
     given = PARAMETERS.read(values, served)
     is_first = bool(values.get("encoding_format"))
