@@ -220,8 +220,10 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
     folder = tmp_path_factory.mktemp("stack")
     # Tests send more requests than the default limits allow.
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
-    # Clients of other rerank servers call it, too.
-    values = 'extensions = "rerank_dialects"\nwrong_keys_a_minute = 0\nunpaid_seconds = 1000'
+    # Clients of other rerank servers call it, too, and LangChain with its own settings.
+    values = (
+        'extensions = "rerank_dialects, large_batches, token_arrays"\nwrong_keys_a_minute = 0\nunpaid_seconds = 1000'
+    )
     text = f"{values}\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")
     environ = {

@@ -6,7 +6,7 @@ SPEECH_STREAMING, SPEECH_FORMATS, SPEECH_SPEED = "speech_streaming", "speech_for
 TRANSCRIPT_STREAMING, SUBTITLES, TRANSLATIONS = "transcript_streaming", "subtitles", "translations"
 REALTIME, RERANK_DIALECTS, VOICE_LIST = "realtime", "rerank_dialects", "voice_list"
 CHAT_MODELS, CLIENT_PARAMETERS, MORE_AUDIO = "chat_models", "client_parameters", "more_audio"
-TRANSCRIPT_USAGE = "transcript_usage"
+TRANSCRIPT_USAGE, TRANSCRIPT_HINTS = "transcript_usage", "transcript_hints"
 LARGE_BATCHES, TOKEN_ARRAYS = "large_batches", "token_arrays"
 
 # What each extension adds, for the docs and the pages.
@@ -16,6 +16,7 @@ EXTENSIONS: Mapping[str, str] = {
     SPEECH_SPEED: "`speed` changes how fast a voice speaks, without a change of pitch",
     TRANSCRIPT_STREAMING: "`stream=true` sends a transcript as events while the audio is read",
     TRANSCRIPT_USAGE: "`usage` in the JSON of transcripts has the seconds that are charged",
+    TRANSCRIPT_HINTS: "transcriptions take `keywords[]`, such as names, and several `languages[]` to choose from",
     SUBTITLES: "`response_format` of transcriptions may also be `srt` or `vtt`",
     TRANSLATIONS: "`POST /v1/audio/translations` translates speech into English text, with `stt-1-hd`",
     REALTIME: "`/v1/realtime` transcribes live audio over a WebSocket",
