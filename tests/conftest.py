@@ -19,7 +19,7 @@ from frontend.access import api_key
 from frontend.access.jwt import Tokens
 from frontend.app import create_app
 from frontend.catalogue.endpoints import LIMITS
-from frontend.catalogue.models import Added
+from frontend.catalogue.models import PRICES, Added
 from frontend.catalogue.voices import exported_voices
 from frontend.commands.database import with_database
 from frontend.config.proxies import exclude_this_machine
@@ -31,6 +31,7 @@ from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 from tests.loop_watch import REPORTS, reports, watch_this_process
+from tests.own_models import ARE_BESIDE, beside_own
 from tests.redis import RedisServer
 
 if TYPE_CHECKING:
@@ -163,16 +164,28 @@ def limits_clock() -> Iterator[LimitsClock]:
 
 def settings_in(folder: Path, **values: Any) -> Settings:
     """Settings of an application whose database and charges are in ``folder``."""
-    repository = ROOT / "model_repository"
+    usual = {"extensions": EXTENSIONS, **_models(folder)}
     return Settings(
-        model_repository=repository,
         database=f"sqlite:///{folder}/quartet.sqlite3",
         usage_folder=folder / "usage",
         audio_workers=1,
         jwt_secret=JWT_SECRET,
         limits=dict.fromkeys(LIMITS, 1_000_000),
-        **{"extensions": EXTENSIONS, "added": Added(exported_voices(repository)), **values},
+        **usual | values,
     )
+
+
+def _models(folder: Path) -> dict[str, Any]:
+    """The settings of the demo's models, and of the models beside them."""
+    exported = ROOT / "model_repository"
+    voices = exported_voices(exported)
+    if not ARE_BESIDE:
+        return {"model_repository": exported, "added": Added(voices)}
+    repository = folder / "own_models"
+    repository.mkdir()
+    added = beside_own(exported, voices, repository)
+    prices = {**PRICES, **{model.id: model.price for model in added.models}}
+    return {"model_repository": repository, "added": added, "prices": prices}
 
 
 @pytest.fixture
@@ -212,13 +225,8 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
         yield connected
 
 
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
-    """Triton with the demo models and the frontend, as 'make run' starts them."""
-    from scripts.run.stack import Stack
-
-    folder = tmp_path_factory.mktemp("stack")
-    # Tests send more requests than the default limits allow.
+def product_settings(folder: Path) -> dict[str, str]:
+    """The environment of a product that keeps its state in a folder, with limits that no test reaches."""
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     # Clients of other rerank servers call it, too, and LangChain with its own settings.
     values = (
@@ -226,12 +234,20 @@ def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
     )
     text = f"{values}\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")
-    environ = {
+    return {
         **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
         CONFIG_FILE: str(folder / "quartet.toml"),
         f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3",
         f"{PREFIX}USAGE_FOLDER": str(folder / "usage"),
     }
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
+    """Triton with the demo models and the frontend, as 'make run' starts them."""
+    from scripts.run.stack import Stack
+
+    environ = product_settings(tmp_path_factory.mktemp("stack"))
     running = Stack(free_port(), environ)
     try:
         running.start()

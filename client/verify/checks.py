@@ -20,6 +20,8 @@ _CHECKS: Mapping[str, Callable[[Questions, Facts, str], Awaitable[list[Row]]]] =
     SPEECH: spoken,
 }
 OPERATIONS = tuple(_CHECKS)
+# Those whose models can be asked one by one.
+OF_A_MODEL = (EMBEDDINGS, RERANK, TRANSCRIPTIONS)
 
 
 async def check(api: Questions, facts: Facts, precision: str, operations: Collection[str]) -> list[Row]:

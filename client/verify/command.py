@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import os
 import sys
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -38,9 +39,11 @@ def add_parser(commands: Any) -> None:
         help=f"of the text models ({_PRECISION}); else the widest tolerance",
     )
     parser.add_argument("--only", action="append", choices=checks.OPERATIONS, default=[], help="only this operation")
+    parser.add_argument("--model", default="", help="ask this model alone, such as an added one")
     parser.add_argument("--models", type=Path, help="check the tokenizers of this model repository too")
     parser.add_argument("--against", metavar="URL", help="compare with this server, on the lines of --texts")
     parser.add_argument("--against-key", default="", help="a key of that server, if it is another one")
+    parser.add_argument("--against-model", default="", help="the model of that server, if its name is another")
     parser.add_argument("--texts", type=Path, help="one text per line, or .jsonl with a field text")
     parser.add_argument("--record", type=Path, metavar="FILE", help="write a file of facts with this server's answers")
 
@@ -49,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the table; return 0 or 1, as the help says."""
     if arguments.against:
         return _compare(arguments)
-    facts = load(required(arguments.facts, _FACTS, "--facts"))
+    facts = _about(load(required(arguments.facts, _FACTS, "--facts")), arguments)
     product = Questions(address(arguments.url), required(arguments.key, KEY, "--key"))
     try:
         if arguments.record:
@@ -65,6 +68,25 @@ def run(arguments: argparse.Namespace) -> int:
     return 0 if good and not wrong else _WRONG
 
 
+def _about(facts: Facts, arguments: argparse.Namespace) -> Facts:
+    """The facts about the model that is asked, which may be named in the file of facts."""
+    asked = arguments.model or facts.model
+    if facts.model not in ("", asked):
+        raise CommandError(f"{arguments.facts} is about {facts.model}, not {asked}")
+    arguments.model = asked
+    return facts if facts.model == asked else facts.of_any_model()
+
+
+async def _operations(product: Questions, model: str) -> Collection[str]:
+    """The operation of the ``model``, which the product is then asked for, or all without one."""
+    if not model:
+        return checks.OPERATIONS
+    if (operation := await product.operation_of(model)) not in checks.OF_A_MODEL:
+        raise CommandError(f"{model} is for {operation}; there are facts for {', '.join(checks.OF_A_MODEL)}")
+    product.named = {operation: model}
+    return [operation]
+
+
 def _compare(arguments: argparse.Namespace) -> int:
     """Print what differs from another server; there are no limits, so nothing fails."""
     texts = against.read(Path(required(str(arguments.texts or ""), "--texts")))
@@ -74,27 +96,32 @@ def _compare(arguments: argparse.Namespace) -> int:
         Questions(address(arguments.against), arguments.against_key or key),
     )
     try:
-        rows = asyncio.run(_differences(*servers, texts))
+        rows = asyncio.run(_differences(*servers, arguments, texts))
     except RefusedError as error:
         raise CommandError(str(error)) from None
     print("\n".join([f"{len(texts)} texts, {arguments.url} against {arguments.against}\n", *columns(rows)]))
     return 0
 
 
-async def _differences(product: Questions, right: Questions, texts: list[str]) -> against.Rows:
+async def _differences(
+    product: Questions, right: Questions, arguments: argparse.Namespace, texts: list[str]
+) -> against.Rows:
     async with product, right:
+        await _operations(product, arguments.model)
+        await _operations(right, arguments.against_model or arguments.model)
         return await against.compare(product, right, texts)
 
 
 async def _check(product: Questions, facts: Facts, arguments: argparse.Namespace) -> list[Row]:
     async with product:
         await product.models()
-        return await checks.check(product, facts, arguments.precision, arguments.only or checks.OPERATIONS)
+        operations = await _operations(product, arguments.model)
+        return await checks.check(product, facts, arguments.precision, arguments.only or operations)
 
 
 async def _record(product: Questions, facts: Facts, arguments: argparse.Namespace) -> None:
     precision = required(arguments.precision, _PRECISION, "--precision")
     async with product:
-        recorded = await record(product, facts, precision)
+        recorded = await record(product, facts, precision, await _operations(product, arguments.model))
     arguments.record.write_bytes(recorded.to_json())
     print(f"{arguments.record} has the answers of {arguments.url}", file=sys.stderr)

@@ -141,10 +141,11 @@ class Recording:
 @dataclass(frozen=True)
 class Facts:
     """Questions and known answers. ``cosine_limits`` and ``logit_limits`` are tolerances of published numbers, by
-    precision.
+    precision. ``model`` is the one whose answers were recorded, if they are not those of the contract's models.
     """
 
     about: str
+    model: str = ""
     sources: list[str] = field(default_factory=list)
     texts: list[Text] = field(default_factory=list)
     cosines: list[Cosine] = field(default_factory=list)
@@ -158,6 +159,10 @@ class Facts:
 
     def to_json(self) -> bytes:
         return orjson.dumps(asdict(self), option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+    def of_any_model(self) -> "Facts":
+        """The facts that are not about particular models."""
+        return replace(self.without({"ids", "cosines", "scores"}), recordings=[])
 
     def without(self, parts: Collection[str]) -> "Facts":
         """The facts without those that ``parts`` name."""

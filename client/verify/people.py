@@ -13,11 +13,16 @@ from client.verify.rows import Row, asked, at_most, nearest, same
 from client.verify.sound import Sound, joined, write_wav
 from frontend.catalogue.models import MODELS, TRANSCRIPTIONS
 
-HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRANSCRIPTIONS)
+_HEARING = tuple(model.id for model in MODELS.values() if model.operation == TRANSCRIPTIONS)
 _PAUSE_SECONDS = 0.6
 # Recordings per language that are sent individually.
 _CLIPS = 2
 _CLIP_WORD_ERROR = 0.1  # largest share of words
+
+
+def hearing(api: Questions) -> tuple[str, ...]:
+    """The models that hear: the one that is asked, or those of the contract."""
+    return (api.named[TRANSCRIPTIONS],) if TRANSCRIPTIONS in api.named else _HEARING
 
 
 def clips() -> list[bytes]:
@@ -28,7 +33,7 @@ def clips() -> list[bytes]:
 async def heard(api: Questions, facts: Facts, precision: str) -> list[Row]:
     """A row per fact about recordings of people."""
     rows: list[Row] = []
-    for model in HEARING:
+    for model in hearing(api):
         for language in facts.people.word_error:
             rows += await asked(f"{model} hears people: {language}", _in_a_row(api, facts, model, language))
         known = [each for each in facts.recordings if each.heard.get(model)]

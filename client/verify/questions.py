@@ -2,11 +2,13 @@
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http import HTTPStatus
+from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import aiohttp
 import numpy as np
@@ -14,6 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from client.api import Api, CommandError
+from frontend.catalogue.models import EMBEDDINGS, MODELS, RERANK
 
 _ATTEMPTS = 4
 _LONGEST_PAUSE_SECONDS = 60.0
@@ -41,7 +44,12 @@ class Transcript:
 
 
 class Questions(Api):
-    """Each method raises ``RefusedError`` for a refusal and ``CommandError`` if no server answers."""
+    """Each method raises ``RefusedError`` for a refusal and ``CommandError`` if no server answers.
+
+    ``named`` has the model of operations that are not asked of the contract's models.
+    """
+
+    named: Mapping[str, str] = MappingProxyType({})
 
     def __init__(self, url: str, key: str, sleep: Callable[[float], Awaitable[None]] = asyncio.sleep) -> None:
         super().__init__(url, key)
@@ -52,9 +60,21 @@ class Questions(Api):
         with _answer("list of models"):
             return [model["id"] for model in orjson.loads(await self.ask("GET", "/models"))["data"]]
 
+    async def operation_of(self, model: str) -> str:
+        """The operation of one of the models; ``CommandError`` for a name that no endpoint takes."""
+        try:
+            entry = orjson.loads(await self.ask("GET", f"/models/{quote(model)}"))
+        except RefusedError as error:
+            raise CommandError(str(error)) from None
+        if operation := entry.get("operation"):
+            return str(operation)
+        if model not in MODELS:
+            raise CommandError(f"{model}: the server does not say whose model this is")
+        return MODELS[model].operation
+
     async def embed(self, texts: list[str]) -> tuple[NDArray[np.float32], int]:
         """Vectors float32 [texts, width], and the number of tokens."""
-        body = {"input": texts, "encoding_format": "base64"}
+        body = {"input": texts, "encoding_format": "base64", **self._model(EMBEDDINGS)}
         with _answer("embeddings"):
             body = orjson.loads(await self.ask("POST", "/embeddings", json=body))
             rows = [np.frombuffer(base64.b64decode(item["embedding"]), "<f4") for item in body["data"]]
@@ -63,9 +83,13 @@ class Questions(Api):
     async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], int]:
         """The scores in the order of the documents, and the number of tokens."""
         with _answer("ranking"):
-            body = orjson.loads(await self.ask("POST", "/rerank", json={"query": query, "documents": documents}))
+            asked = {"query": query, "documents": documents, **self._model(RERANK)}
+            body = orjson.loads(await self.ask("POST", "/rerank", json=asked))
             scores = {int(result["index"]): float(result["relevance_score"]) for result in body["results"]}
             return [scores[place] for place in range(len(documents))], int(body["usage"]["total_tokens"])
+
+    def _model(self, operation: str) -> dict[str, str]:
+        return {"model": self.named[operation]} if operation in self.named else {}
 
     async def speak(self, text: str, voice: str, kind: str = "wav") -> bytes:
         return await self.ask("POST", "/audio/speech", json={"input": text, "voice": voice, "response_format": kind})

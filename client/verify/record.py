@@ -1,16 +1,18 @@
 """Records a server's answers, for comparison with other servers."""
 
 import base64
+from collections.abc import Collection
 from dataclasses import replace
 
 import numpy as np
 
 from client.verify.checks import OPERATIONS, check
 from client.verify.facts import Facts, Heard, Recording, Spoken, Vector
-from client.verify.people import HEARING, clips
+from client.verify.people import clips, hearing
 from client.verify.questions import Questions, RefusedError, Transcript
 from client.verify.speech import say, voices
 from client.verify.texts import Embedded, logit, units
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS
 
 _LEAST_SCORE = 1e-6
 _CLOSEST = {"vector": 1e-9, "logit": 1e-5}  # smallest tolerances
@@ -25,27 +27,29 @@ _LIMITS = {
 }
 
 
-async def record(api: Questions, facts: Facts, precision: str) -> Facts:
+async def record(api: Questions, facts: Facts, precision: str, operations: Collection[str] = OPERATIONS) -> Facts:
     """The facts with this server's answers, which replace earlier ones of this precision.
 
-    Published facts that do not hold on it are left out. ``RefusedError`` if it does not answer everything, or answers
-    differently the second time.
+    Published facts that do not hold on it are left out. ``RefusedError`` if it does not answer everything of the
+    ``operations``, or answers differently the second time.
     """
-    embedded = await Embedded.ask(api, facts)
-    ranked = [await api.rerank(ranking.query, ranking.documents) for ranking in facts.rankings]
+    embedded = await Embedded.ask(api, facts) if EMBEDDINGS in operations else None
+    ranked = [await api.rerank(each.query, each.documents) for each in facts.rankings if RERANK in operations]
+    vectors = [embedded.vectors[text.text] for text in facts.texts] if embedded else []
+    hears = hearing(api) if TRANSCRIPTIONS in operations else ()
     recording = Recording(
         precision=precision,
-        limits=_limits(precision, list(embedded.vectors.values()), [scores for scores, _ in ranked]),
-        tokens=[embedded.tokens[text.text] for text in facts.texts],
-        vectors=[_direction(embedded.vectors[text.text]) for text in facts.texts],
+        limits=_limits(precision, vectors, [scores for scores, _ in ranked]),
+        tokens=[embedded.tokens[text.text] for text in facts.texts] if embedded else [],
+        vectors=[_direction(vector) for vector in vectors],
         ranking_tokens=[tokens for _, tokens in ranked],
         scores=[scores for scores, _ in ranked],
-        heard={model: [await _heard(api, model, clip) for clip in clips()] for model in HEARING},
-        spoken=await _spoken(api, facts),
+        heard={model: [await _heard(api, model, clip) for clip in clips()] for model in hears},
+        spoken=await _spoken(api, facts) if SPEECH in operations else {},
     )
     others = [other for other in facts.recordings if other.precision != precision]
-    recorded = replace(facts, recordings=[*others, recording])
-    failed = [row for row in await check(api, recorded, precision, OPERATIONS) if not row.ok]
+    recorded = replace(facts, recordings=[*others, recording], model="".join(api.named.values()))
+    failed = [row for row in await check(api, recorded, precision, operations) if not row.ok]
     if unsteady := [row for row in failed if not row.part]:
         raise RefusedError(f"another answer to the same question: {unsteady[0].fact}: {unsteady[0].got}")
     return recorded.without({row.part for row in failed})
@@ -53,11 +57,15 @@ async def record(api: Questions, facts: Facts, precision: str) -> Facts:
 
 def _limits(precision: str, vectors: list[Vector], scores: list[list[float]]) -> dict[str, float]:
     """The default tolerances, or less for a model that hardly tells texts apart, such as one with random weights."""
-    rows = units(vectors)
-    logits = logit(np.clip(np.array([score for row in scores for score in row]), _LEAST_SCORE, 1 - _LEAST_SCORE))
-    apart = {"vector": 1 - float((rows @ rows.T).mean()), "logit": float(logits.std())}
-    closer = {name: max(limit, _LIMITS[precision][name] * min(1.0, apart[name])) for name, limit in _CLOSEST.items()}
-    return {**_LIMITS[precision], **closer}
+    apart = dict[str, float]()
+    if vectors:
+        rows = units(vectors)
+        apart["vector"] = 1 - float((rows @ rows.T).mean())
+    if scores:
+        logits = logit(np.clip(np.array([score for row in scores for score in row]), _LEAST_SCORE, 1 - _LEAST_SCORE))
+        apart["logit"] = float(logits.std())
+    usual = _LIMITS[precision]
+    return usual | {name: max(_CLOSEST[name], usual[name] * min(1.0, spread)) for name, spread in apart.items()}
 
 
 def _direction(vector: Vector) -> str:

@@ -7,7 +7,7 @@ import numpy as np
 
 from client.verify.comparison import Comparison, Span, compare
 from client.verify.facts import Facts, Recording
-from client.verify.people import HEARING
+from client.verify.people import hearing
 from client.verify.questions import Questions
 from client.verify.rows import Row, asked, at_most, same
 from client.verify.sound import Sound, joined, read_wav, write_wav
@@ -57,7 +57,7 @@ async def spoken(api: Questions, facts: Facts, precision: str) -> list[Row]:
 
     for voice in voices(facts):
         rows += await asked(f"speech of {voice.name}", sounds(voice))
-    for model in HEARING:
+    for model in hearing(api):
         compared: list[Comparison] = []
         for name in facts.speech.voices_for_whisper(said):
             rows += await asked(f"{model} hears {name}", _hears(api, facts, model, VOICES[name], said[name], compared))

@@ -21,6 +21,7 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _OF_HUB = re.compile(r"[A-Za-z0-9][\w.-]*/[\w.-]+@[0-9a-f]{40}")
 _PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
 _POOLINGS = ("", "cls", "mean")
+_SCORES = ("sigmoid", "raw")
 _OPERATIONS = (EMBEDDINGS, RERANK, TRANSCRIPTIONS)
 # The keys that only models of one operation have.
 _ONLY = {
@@ -29,6 +30,7 @@ _ONLY = {
     "pooling": (EMBEDDINGS,),
     "dimensions": (EMBEDDINGS,),
     "max_tokens": (EMBEDDINGS, RERANK),
+    "scores": (RERANK,),
     "beam_size": (TRANSCRIPTIONS,),
 }
 
@@ -51,6 +53,7 @@ class AddedModel:
     pooling: Literal["", "cls", "mean"] = ""
     dimensions: tuple[int, ...] = ()
     max_tokens: int = 0
+    scores: Literal["sigmoid", "raw"] = "sigmoid"
     beam_size: int = 0
 
     @property
@@ -71,6 +74,7 @@ class AddedModel:
             query_prefix=self.query_prefix,
             document_prefix=self.document_prefix,
             dimensions=self.dimensions,
+            raw_scores=self.scores == "raw",
             **found,
         )
 
@@ -118,7 +122,7 @@ def _is_size(value: object) -> bool:
 
 def _check(name: str, added: AddedModel, given: Mapping[str, Any]) -> None:
     """Raise ``ValueError`` for a value that its key cannot have."""
-    choices = {"operation": _OPERATIONS, "precision": _PRECISIONS, "pooling": _POOLINGS}
+    choices = {"operation": _OPERATIONS, "precision": _PRECISIONS, "pooling": _POOLINGS, "scores": _SCORES}
     for key, allowed in choices.items():
         if (value := getattr(added, key)) not in allowed:
             voices = "; voices stand in [voices]" if value == "speech" else ""
@@ -146,7 +150,8 @@ def described(folder: Path) -> Model | None:
     """The model of ``model.json`` in a folder; None for an unfinished export, or one of another version."""
     try:
         values = json.loads((folder / DESCRIPTION).read_text(encoding="utf-8"))
-        return Model(**{**values, "dimensions": tuple(values["dimensions"])})
+        lists = {name: tuple(values.get(name, ())) for name in ("dimensions", "languages")}
+        return Model(**values | lists)
     except (OSError, ValueError, TypeError, KeyError):
         return None
 

@@ -7,7 +7,7 @@ TRANSCRIPT_STREAMING, SUBTITLES, TRANSLATIONS = "transcript_streaming", "subtitl
 REALTIME, RERANK_DIALECTS, VOICE_LIST = "realtime", "rerank_dialects", "voice_list"
 CHAT_MODELS, CLIENT_PARAMETERS, MORE_AUDIO = "chat_models", "client_parameters", "more_audio"
 TRANSCRIPT_USAGE, TRANSCRIPT_HINTS = "transcript_usage", "transcript_hints"
-LARGE_BATCHES, TOKEN_ARRAYS = "large_batches", "token_arrays"
+LARGE_BATCHES, TOKEN_ARRAYS, SPARSE_EMBEDDINGS = "large_batches", "token_arrays", "sparse_embeddings"
 
 # What each extension adds, for the docs and the pages.
 EXTENSIONS: Mapping[str, str] = {
@@ -20,6 +20,7 @@ EXTENSIONS: Mapping[str, str] = {
     SUBTITLES: "`response_format` of transcriptions may also be `srt` or `vtt`",
     TRANSLATIONS: "`POST /v1/audio/translations` translates speech into English text, with `stt-1-hd`",
     REALTIME: "`/v1/realtime` transcribes live audio over a WebSocket",
+    SPARSE_EMBEDDINGS: "`outputs` of embeddings may have `sparse`: how much each token weighs, for models that say it",
     RERANK_DIALECTS: "`/v2/rerank`, `/rerank`, `/embed` and `/similarity` accept the requests of Cohere, Jina and TEI",
     LARGE_BATCHES: "embeddings and rerank take up to 2,048 texts or documents in a request",
     TOKEN_ARRAYS: "`input` of embeddings may also be tokens of OpenAI's models, as LangChain and others send it",

@@ -34,7 +34,8 @@ class Model:
 
     A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers. It may have learned
     texts with prefixes, and that the first numbers of a vector, as many as one of ``dimensions``, are one too. A model
-    that ``translates`` was trained to write in English what is said in another language.
+    that ``translates`` was trained to write in English what is said in another language. ``languages`` are those of a
+    Whisper that knows fewer than others. A reranker with ``raw_scores`` gives them as they are, without the sigmoid.
     """
 
     id: str
@@ -47,6 +48,8 @@ class Model:
     query_prefix: str = ""
     document_prefix: str = ""
     dimensions: tuple[int, ...] = ()
+    languages: tuple[str, ...] = ()
+    raw_scores: bool = False
 
     @property
     def price(self) -> Price:

@@ -26,10 +26,13 @@ from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
 from frontend.tritons.triton import bad_answer
 
+Weights = NDArray[np.float32]
 # Fewest characters for which a thread pays off.
 _INLINE_CHARACTERS = 2000
 # The most texts of a call, however short they are: 1 MB of vectors.
 _TEXTS_AT_ONCE = 256
+# The output with the weights of tokens, if a model has them.
+WEIGHTS = "token_weights"
 # Tokens; from model_repository/m3_embedder/1/blocks.py. Smaller requests gain nothing.
 _BLOCK = 768
 
@@ -109,29 +112,40 @@ class PackedModel:
         finally:
             turn.release()
 
-    async def _rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
+    async def weighed(self, texts: list[Ids], context: RequestContext) -> tuple[NDArray[np.float32], list[Weights]]:
+        """The rows, and the weights of each text's tokens, float32 [tokens]. For no large batch."""
+        names = [self._output, WEIGHTS]
+        calls = (self._request(part, context, names) for part in self._parts(texts, context))
+        found = await gather_or_cancel(calls, lambda: self._calls_at_once)
+        rows, weights = (np.concatenate(each) for each in zip(*found, strict=True))
+        return rows, np.split(weights, np.cumsum([len(text) for text in texts])[:-1])
+
+    def _parts(self, texts: list[Ids], context: RequestContext) -> list[list[Ids]]:
+        """The texts of each call. Raises ``Busy`` if they would end too late."""
         self._dispatcher.queue(self._model).refuse_late(context, work(texts), self._calls_at_once)
         budget = self._dispatcher.batch(self._model)
         some = (texts[start : start + _TEXTS_AT_ONCE] for start in range(0, len(texts), _TEXTS_AT_ONCE))
-        parts = [part for group in some for part in pack(group, budget)]
+        return [part for group in some for part in pack(group, budget)]
+
+    async def _rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
+        parts, names = self._parts(texts, context), [self._output]
         if len(parts) == 1:
             # Most requests are one call, which needs no task of its own.
-            return await self._request(parts[0], context)
+            return (await self._request(parts[0], context, names))[0]
         rows = np.empty((len(texts), *self._width), np.float32)
 
         # To join the rows of a large batch at its end would take too long.
         async def fill(start: int, part: list[Ids]) -> None:
-            rows[start : start + len(part)] = await self._request(part, context)
+            (rows[start : start + len(part)],) = await self._request(part, context, names)
 
         starts = accumulate(map(len, parts), initial=0)
         await gather_or_cancel((fill(*each) for each in zip(starts, parts, strict=False)), lambda: self._calls_at_once)
         return rows
 
-    async def _request(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
-        outputs = [self._output]
-        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), outputs, context, work(texts))
-        rows: NDArray[np.float32] = arrays[self._output]
-        if rows.shape != (1, len(texts), *self._width):
-            raise bad_answer(self._model, f"{len(texts)} texts gave {rows.shape}")
-        first: NDArray[np.float32] = rows[0]
-        return first
+    async def _request(self, texts: list[Ids], context: RequestContext, names: list[str]) -> list[NDArray[np.float32]]:
+        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), names, context, work(texts))
+        expected = {self._output: (1, len(texts), *self._width), WEIGHTS: (1, sum(map(len, texts)))}
+        for name in names:
+            if arrays[name].shape != expected[name]:
+                raise bad_answer(self._model, f"{len(texts)} texts gave {name} {arrays[name].shape}")
+        return [arrays[name][0] for name in names]

@@ -3,14 +3,15 @@
 from dataclasses import dataclass
 from typing import Any
 
-from frontend.catalogue.extensions import CLIENT_PARAMETERS, LARGE_BATCHES, TOKEN_ARRAYS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, LARGE_BATCHES, SPARSE_EMBEDDINGS, TOKEN_ARRAYS
 from frontend.catalogue.models import EMBEDDINGS, PREFIXES, Served
-from frontend.parameters.kinds import Choice, Integer, ModelName, Schema, Texts
+from frontend.parameters.kinds import Choice, Choices, Integer, ModelName, Schema, Texts
 from frontend.parameters.table import Table
 
 _TOKENS = {"minimum": 0, "maximum": 100_255}
 MOST_INPUTS, MOST_OF_A_LARGE_BATCH = 32, 2048
 FORMATS = ("float", "base64")
+DENSE, SPARSE = "dense", "sparse"
 # Values of ``input_type`` of Cohere's, Voyage's and NVIDIA's clients; the first two say that texts are queries.
 _INPUT_TYPES = ("query", "search_query", "document", "passage", "search_document", "classification", "clustering")
 QUERIES = _INPUT_TYPES[:2]
@@ -70,6 +71,12 @@ PARAMETERS = Table(
         "encoding_format", "With `base64`, float32 numbers in little-endian order.", names=FORMATS, default=FORMATS[0]
     ),
     DIMENSIONS,
+    Choices(
+        "outputs",
+        "`dense` for vectors, as without it, `sparse` for the weights of tokens, from models that have them.",
+        names=(DENSE, SPARSE),
+        needs=SPARSE_EMBEDDINGS,
+    ),
     Choice(
         "input_type",
         "Whether the texts are queries or documents, for models that were trained with a prefix for each.",

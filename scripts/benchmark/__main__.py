@@ -1,7 +1,7 @@
 """Measures every operation under three shapes of load: python -m scripts.benchmark --operations speech --callers 16
 
-Without ``--url`` it starts the product, without rate limits. With it, it measures any server with OpenAI's protocol;
-``--model operation=name`` names its models.
+Without ``--url`` it starts the product, without rate limits. With it, it measures any server with OpenAI's protocol.
+``--model embed-e5`` measures a model that was added to the product; ``--model operation=name`` one of any server.
 """
 
 import argparse
@@ -18,6 +18,7 @@ from scripts.benchmark.common.inputs import UNIT_OF, calls
 from scripts.benchmark.common.load import Sample
 from scripts.benchmark.common.summary import Summary, summary
 from scripts.benchmark.common.target import Target, own_product
+from scripts.benchmark.product.api_names import operation_of
 from scripts.benchmark.product.triton_counts import Counts, between, settled
 
 _DIFFERENT_CALLS = 64
@@ -111,9 +112,9 @@ def _several(allowed: Sequence[str], text: str) -> list[str]:
 
 
 def _model(text: str) -> tuple[str, str]:
-    operation, _, name = text.partition("=")
+    operation, _, name = text.partition("=") if "=" in text else (operation_of(text), "", text)
     if operation not in UNIT_OF or not name:
-        raise argparse.ArgumentTypeError(f"{text!r}: write embeddings=name")
+        raise argparse.ArgumentTypeError(f"{text!r}: no model has this name here; write embeddings=name")
     return operation, name
 
 
@@ -122,8 +123,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--url", default="", help="a base address with /v1; without it the product is started")
     parser.add_argument("--key", default=os.environ.get("QUARTET_API_KEY", ""), help="the API key for --url")
     parser.add_argument("--triton", default="", help="Triton's HTTP address, for its own counts, with --url")
-    parser.add_argument("--model", action="append", type=_model, default=[], help="embeddings=name, with --url")
-    parser.add_argument("--operations", type=lambda text: _several(tuple(UNIT_OF), text), default=list(UNIT_OF))
+    parser.add_argument("--model", action="append", type=_model, default=[], help="its name, or embeddings=name")
+    parser.add_argument(
+        "--operations", type=lambda text: _several(tuple(UNIT_OF), text), help="by default those of the models, or all"
+    )
     parser.add_argument("--shapes", type=lambda text: _several(_SHAPES, text), default=list(_SHAPES))
     parser.add_argument("--callers", type=int, default=16, help="callers of the closed loop")
     parser.add_argument("--rate", type=float, default=5.0, help="arrivals a second of the open loop")
@@ -134,8 +137,15 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def parsed(given: Sequence[str] | None = None) -> argparse.Namespace:
+    """The arguments, with the operations to measure."""
+    arguments = _parser().parse_args(given)
+    arguments.operations = arguments.operations or list(dict(arguments.model)) or list(UNIT_OF)
+    return arguments
+
+
 def main() -> None:
-    arguments = _parser().parse_args()
+    arguments = parsed()
     running = Target(arguments.url, arguments.key, arguments.triton)
     with nullcontext(running) if arguments.url else own_product() as target:
         asyncio.run(_measure(target, arguments))

@@ -8,12 +8,14 @@ import os
 import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from frontend.catalogue.added_models import AddedModel, added_models, describe, described
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
 from frontend.config import reading
 from frontend.config.reading import CONFIG_FILE
 from scripts.export_models.checkpoints import Checkpoint, Kind, SourceError, hidden_width, read_json, usable_positions
+from scripts.export_models.whisper_layout import is_english_only
 
 # The model of the contract whose code and configurations an added one takes.
 _LIKE = {EMBEDDINGS: "m3_embedder", RERANK: "m3_reranker", TRANSCRIPTIONS: "whisper_turbo"}
@@ -48,7 +50,7 @@ def promise_of(added: AddedModel, folder: Path) -> Model:
     Raises ``SourceError`` for a checkpoint whose vectors the export would not compute as sentence-transformers does.
     """
     if added.operation == TRANSCRIPTIONS:
-        return added.model()
+        return added.model(languages=("en",) if is_english_only(folder) else ())
     settings = folder / "sentence_bert_config.json"
     longest = usable_positions(folder)
     if settings.is_file():
@@ -60,13 +62,13 @@ def promise_of(added: AddedModel, folder: Path) -> Model:
         if unknown := kinds - _MODULES:
             raise SourceError(f"{modules} has a layer that is not exported: {', '.join(sorted(unknown))}")
     width = hidden_width(folder) if added.operation == EMBEDDINGS else 0
-    return _promise(added, added.max_tokens or longest, width)
+    return _promise(added, max_tokens=added.max_tokens or longest, width=width)
 
 
-def _promise(added: AddedModel, max_tokens: int, width: int) -> Model:
+def _promise(added: AddedModel, *, width: int, **found: Any) -> Model:
     if added.dimensions and max(added.dimensions) > width:
         raise SourceError(f"{added.checkpoint} gives vectors of {width} numbers, fewer than one of its dimensions")
-    return added.model(max_tokens=max_tokens, width=width)
+    return added.model(width=width, **found)
 
 
 def promise_again(repository: Path, added: AddedModel) -> Model | None:
@@ -75,7 +77,7 @@ def promise_again(repository: Path, added: AddedModel) -> Model | None:
     Raises ``SourceError`` for what the export cannot give.
     """
     found = described(repository / added.triton_model / "1")
-    return found and _promise(added, found.max_tokens, found.width)
+    return found and _promise(added, width=found.width, max_tokens=found.max_tokens, languages=found.languages)
 
 
 def is_prepared(repository: Path, added: AddedModel) -> bool:
@@ -120,7 +122,7 @@ def _configured(repository: Path, name: str, like: str, added: AddedModel, model
     text = text.replace(f'name: "{like}"', f'name: "{added.triton_model}"', 1)
     if model.width:
         text = re.sub(
-            r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \}).*', rf"\g<1>{model.width}\2", text
+            r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \},?).*', rf"\g<1>{model.width}\2", text
         )
     if beams := added.beam_size or next(iter(_BEAMS.findall(usual)), 0):
         text = _BEAMS.sub(str(beams), text)

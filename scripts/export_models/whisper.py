@@ -10,7 +10,7 @@ else in float32. The decoder runs step by step and has int8 weights, which are m
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -31,6 +31,7 @@ from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.triton_code import recognizer_module
+from scripts.export_models.whisper_layout import alignment_heads, is_english_only
 
 # A window is encoded with so much silence at least, up to a whole number of steps, at most as a whole window.
 _SILENCE_SECONDS, _STEP_SECONDS = 6, 2
@@ -83,7 +84,7 @@ def convert(
     """Write a model, its tokenizer and ``quartet.json`` into ``target``.
 
     With ``graphs``, the model is two graphs for OpenVINO in int8, else CTranslate2's files in ``compute_type``. Raises
-    ``SourceError`` for a model that CTranslate2 takes for one of English only.
+    ``SourceError`` for a model of several languages that CTranslate2 takes for one of English only.
     """
     extractor, config = read_json(source / "preprocessor_config.json"), read_json(source / "config.json")
     generation = read_json(source / "generation_config.json")
@@ -94,19 +95,21 @@ def convert(
         "step_seconds": _STEP_SECONDS,
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
-        "languages": {token.strip("<|>"): identity for token, identity in generation["lang_to_id"].items()},
-        "suppressed": generation.get("suppress_tokens", []),
-        "suppressed_first": generation.get("begin_suppress_tokens", []),
+        **_languages(source, generation.get("lang_to_id")),
+        "suppressed": generation.get("suppress_tokens") or [],
+        "suppressed_first": generation.get("begin_suppress_tokens") or [],
     }
+    heads = alignment_heads(config, generation)
     if graphs:
-        heads = generation.get("alignment_heads") or _later_heads(config)
         settings |= {"processor_flags": sorted(FAST_INT8), "alignment_heads": heads}
         _write_graphs(source, target, heads, progress)
     else:
         progress.step("converting", 0, 1)
         converter = ctranslate2.converters.TransformersConverter(str(source))
         converter.convert(str(target), quantization=compute_type, force=True)
-        if not ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual:
+        _align_by(heads, target / "config.json")
+        is_multilingual = ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual
+        if not is_multilingual and not is_english_only(source):
             raise SourceError(
                 f"{source} is no multilingual Whisper: CTranslate2 finds no empty token in its vocabulary, by which it "
                 "knows one, and would refuse to detect a language"
@@ -115,34 +118,40 @@ def convert(
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
-def take_over(source: Path, target: Path) -> None:
-    """Copy a Whisper that CTranslate2 has converted, and write ``quartet.json``.
+def _align_by(heads: list[list[int]], path: Path) -> None:
+    """Let CTranslate2 place words by these heads: it would read those of another model beyond its weights."""
+    written = read_json(path)
+    if written["alignment_heads"] != heads:
+        path.write_text(json.dumps(written | {"alignment_heads": heads}), encoding="utf-8")
 
-    Raises ``SourceError`` for one of English only.
-    """
+
+def take_over(source: Path, target: Path) -> None:
+    """Copy a Whisper that CTranslate2 has converted, and write ``quartet.json``."""
     target.mkdir(parents=True, exist_ok=True)
     for path in files_read(source):
         shutil.copy(path, target)
     model, config = ctranslate2.models.Whisper(str(target), device="cpu"), read_json(source / "config.json")
-    if not model.is_multilingual:
-        raise SourceError(f"{source} is a Whisper of English only, which cannot detect a language")
-    tokens = Tokenizer.from_file(str(source / "tokenizer.json"))
-    found = {f"<|{code}|>": tokens.token_to_id(f"<|{code}|>") for code in LANGUAGES}
     settings = {
         "window_seconds": _WINDOW_SECONDS,
         "mel_bins": model.n_mels,
         "max_target_positions": _TARGET_POSITIONS,
-        "languages": {token.strip("<|>"): identity for token, identity in found.items() if identity is not None},
-        "suppressed": config.get("suppress_ids", []),
-        "suppressed_first": config.get("suppress_ids_begin", []),
+        **_languages(source),
+        "suppressed": config.get("suppress_ids") or [],
+        "suppressed_first": config.get("suppress_ids_begin") or [],
     }
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
-def _later_heads(config: dict[str, Any]) -> list[list[int]]:
-    """The default alignment heads of OpenAI's Whisper: all heads of the later half of the layers."""
-    layers, heads = config["decoder_layers"], config["decoder_attention_heads"]
-    return [[layer, head] for layer in range(layers // 2, layers) for head in range(heads)]
+def _languages(source: Path, known: Mapping[str, int] | None = None) -> dict[str, Any]:
+    """The languages of ``quartet.json``: the ``known`` tokens of a checkpoint, or else those of its tokenizer."""
+    if not known:
+        tokens = Tokenizer.from_file(str(source / "tokenizer.json"))
+        found = {f"<|{code}|>": tokens.token_to_id(f"<|{code}|>") for code in LANGUAGES}
+        known = {token: identity for token, identity in found.items() if identity is not None}
+    languages = {token.strip("<|>"): identity for token, identity in known.items()}
+    if is_english_only(source):
+        return {"languages": {"en": languages["en"]}, "multilingual": False}
+    return {"languages": languages}
 
 
 def _write_graphs(source: Path, target: Path, alignment_heads: list[list[int]], progress: Progress) -> None:

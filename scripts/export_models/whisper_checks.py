@@ -227,13 +227,16 @@ def reference_tokens(model: Any, encoded: Any, language: str) -> list[int]:
     ``encoded`` is the encoder's output for a window. The model's own ``generate`` would choose windows by itself.
     """
     rules = model.generation_config
-    start, end, task = rules.decoder_start_token_id, rules.eos_token_id, rules.task_to_id["transcribe"]
+    start, end = rules.decoder_start_token_id, rules.eos_token_id
+    # A Whisper of English alone has learned neither languages nor tasks.
+    known = getattr(rules, "lang_to_id", None)
+    task = [known[f"<|{language}|>"], rules.task_to_id["transcribe"]] if known else []
     bias = torch.zeros(model.config.vocab_size)
     # The tokens after the end token are special ones and times.
-    bias[rules.suppress_tokens] = bias[end + 1 :] = -torch.inf
+    bias[rules.suppress_tokens or []] = bias[end + 1 :] = -torch.inf
     first = bias.clone()
-    first[rules.begin_suppress_tokens] = -torch.inf
-    given = [start, rules.lang_to_id[f"<|{language}|>"], task, rules.no_timestamps_token_id]
+    first[rules.begin_suppress_tokens or []] = -torch.inf
+    given = [start, *task, rules.no_timestamps_token_id]
     tokens: list[int] = []
     past = None
     with torch.inference_mode():

@@ -1,33 +1,27 @@
 """Models that an operator adds answer beside those of the contract."""
 
-import dataclasses
+import asyncio
+import io
 import shutil
+import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 import pytest_asyncio
 
-from frontend.catalogue.models import EMBEDDINGS, PRICES, Added, Model, Served
+from client.__main__ import main
+from frontend.catalogue.models import PRICES, Served
 from frontend.catalogue.voices import exported_voices
-from tests.conftest import ROOT, Client, running, settings_in
+from tests.conftest import KEY, ROOT, Client, running, settings_in
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, refusal
+from tests.own_models import OWN, beside_own
+from tests.speech import encode, say
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
-
-E5 = Model(
-    "embed-e5",
-    EMBEDDINGS,
-    7,
-    "added_e5",
-    max_tokens=8192,
-    width=1024,
-    query_prefix="query: ",
-    document_prefix="a long passage: ",
-    dimensions=(8, 16),
-)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -35,13 +29,11 @@ async def shared(database: Path, tmp_path_factory: pytest.TempPathFactory) -> As
     folder, repository = tmp_path_factory.mktemp("added"), tmp_path_factory.mktemp("repository")
     shutil.copy(database, folder / "quartet.sqlite3")
     exported = ROOT / "model_repository"
-    voices = exported_voices(exported)
-    for model in Served.of(added=Added(voices)).triton_models:
-        (repository / model).symlink_to(exported / model)
-    (repository / "added_e5").symlink_to(exported / "m3_embedder")
-    own = settings_in(folder, added=Added(voices, (E5,)), prices={**PRICES, E5.id: E5.price})
+    added = beside_own(exported, exported_voices(exported), repository)
+    prices = {**PRICES, **{model.id: model.price for model in OWN}}
+    own = settings_in(folder, added=added, prices=prices, model_repository=repository)
     triton = FakeTriton()
-    async with running(dataclasses.replace(own, model_repository=repository), triton) as connected:
+    async with running(own, triton) as connected:
         yield connected, triton
 
 
@@ -51,8 +43,47 @@ async def _embed(client: Client, **body: Any) -> Any:
 
 async def test_it_is_listed_after_the_models_of_the_contract(client: Client) -> None:
     models = [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]]
-    assert models[-1] == "embed-e5"
-    assert models[:-1] == [model.id for model in Served.of().models]
+    assert models == [model.id for model in (*Served.of().models, *OWN)]
+
+
+async def test_its_entry_says_its_operation_and_those_of_the_contract_stay(client: Client) -> None:
+    entries = {each["id"]: each for each in (await (await client.get("/v1/models")).json())["data"]}
+    assert entries["embed-e5"]["operation"] == "embeddings"
+    assert entries["embed-m3"].keys() == {"id", "object", "created", "owned_by"}
+    assert await (await client.get("/v1/models/embed-e5")).json() == entries["embed-e5"]
+    assert (entries["whisper-en"]["languages"], "languages" in entries["embed-e5"]) == (["en"], False)
+
+
+async def test_its_answers_are_recorded_and_verified(
+    client: Client, triton: FakeTriton, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "e5.json"
+    record = ["--facts", "demo", "--model", "embed-e5", "--precision", "fp32", "--record", str(file)]
+    assert await _verify(client, monkeypatch, *record) == 0
+    assert {model for model, _ in triton.calls} == {"added_e5"}
+    # The file names the model.
+    assert await _verify(client, monkeypatch, "--facts", str(file)) == 0
+    assert {model for model, _ in triton.calls} == {"added_e5"}
+    triton.spoil = lambda arrays: {name: np.roll(array, 1, axis=-1) for name, array in arrays.items()}
+    assert await _verify(client, monkeypatch, "--facts", str(file)) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("embed-e6", "404: unknown model: embed-e6"), ("tts-1", "tts-1 is for speech; there are facts for embeddings")],
+)
+async def test_a_model_that_cannot_be_verified_is_a_sentence(
+    client: Client, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], name: str, reason: str
+) -> None:
+    assert await _verify(client, monkeypatch, "--facts", "demo", "--model", name) == 2
+    assert reason in capfd.readouterr().err
+
+
+async def _verify(client: Client, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    """The exit status of the command, which has an event loop of its own."""
+    address = ["--url", str(client.make_url("/v1")), "--key", KEY]
+    monkeypatch.setattr(sys, "argv", ["quartet", "verify", *address, *arguments])
+    return await asyncio.to_thread(main)
 
 
 async def test_its_calls_go_to_its_own_model_in_triton(client: Client, triton: FakeTriton) -> None:
@@ -102,3 +133,36 @@ async def test_the_description_allows_vectors_of_each_size(client: Client) -> No
     vector = described["components"]["schemas"]["Embedding"]["properties"]["embedding"]
     assert (vector["minItems"], vector["maxItems"]) == (8, 1024)
     assert vector["description"].startswith("A vector of 1024 numbers and length 1;")
+
+
+async def test_a_reranker_of_raw_scores_has_them_without_the_sigmoid(client: Client) -> None:
+    """The fake's score is one by the tokens of a pair."""
+    scores = {}
+    for model in ("rerank-raw", "rerank-v2-m3"):
+        body = {"query": "a", "documents": ["b"], "model": model}
+        (result,) = (await (await client.post("/v1/rerank", json=body)).json())["results"]
+        scores[model] = result["relevance_score"]
+    usual = scores["rerank-v2-m3"]
+    assert scores["rerank-raw"] == pytest.approx(np.log(usual / (1 - usual)), abs=1e-4)
+    described = await (await client.get("/openapi.json")).json()
+    assert "maximum" not in described["components"]["schemas"]["RankedDocument"]["properties"]["relevance_score"]
+
+
+@pytest.mark.parametrize(("model", "status"), [("whisper-en", 400), ("stt-1", 200)])
+async def test_a_whisper_of_english_alone_refuses_other_languages(client: Client, model: str, status: int) -> None:
+    form = {"file": io.BytesIO(encode(say("Hello there"), "wav")), "model": model, "language": "de"}
+    answer = await client.post("/v1/audio/transcriptions", data=form)
+    assert answer.status == status
+    if status == 400:
+        error = (await answer.json())["error"]
+        assert (error["param"], error["message"]) == (
+            "language",
+            "whisper-en does not know the language de; it knows en alone",
+        )
+
+
+async def test_a_whisper_of_english_alone_answers_without_a_language(client: Client, triton: FakeTriton) -> None:
+    form = {"file": io.BytesIO(encode(say("Hello there"), "wav")), "model": "whisper-en"}
+    answer = await (await client.post("/v1/audio/transcriptions", data=form)).json()
+    assert answer["text"] == "hello there"
+    assert {model for model, _ in triton.calls} == {"added_en"}

@@ -10,6 +10,7 @@ from frontend.app_keys import PATHS, RINGS
 from tests.conftest import Client, bearer
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, status_of
+from tests.own_models import ADDED_NAMES
 from tests.raw import ask, head
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -133,7 +134,7 @@ async def test_an_unforeseen_error_is_500_without_details(
 
 async def test_the_model_list_has_every_name(client: Client) -> None:
     names = [model["id"] for model in (await (await client.get("/v1/models")).json())["data"]]
-    assert names == ["stt-1", "stt-1-hd", "tts-1", "tts-1-hd", "embed-m3", "rerank-v2-m3"]
+    assert names == ["stt-1", "stt-1-hd", "tts-1", "tts-1-hd", "embed-m3", "rerank-v2-m3", *ADDED_NAMES]
 
 
 async def test_an_unknown_model_is_404(client: Client) -> None:

@@ -1,6 +1,6 @@
 """POST /v1/embeddings."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from functools import partial
 from typing import Any
 
@@ -19,6 +19,10 @@ from frontend.parameters.embeddings import MOST_INPUTS
 
 # Builds the answer's JSON from the vectors, the tokens and the request. The index of the first vector is the last.
 Renders = Callable[[NDArray[np.float32], int, EmbeddingRequest, int], Any]
+# What computes and writes the answers that have other outputs than vectors alone, by ``outputs``.
+OTHER_OUTPUTS: web.AppKey[dict[tuple[str, ...], Callable[[web.Request, EmbeddingRequest], Awaitable[bytes]]]] = (
+    web.AppKey("other outputs of embeddings")
+)
 # Numbers whose JSON, of 13 bytes each, is not longer than a piece of an answer.
 _NUMBERS_AT_ONCE = 3072
 
@@ -32,6 +36,8 @@ async def answer(
     """
     context, memory = request[CONTEXT], request[MEMORY_RESERVATION]
     parsed = await request.app[JSON_BODIES].read(request, memory, context, parses)
+    if others := request.app[OTHER_OUTPUTS].get(parsed.outputs):
+        return await deliver(request, JSON, await others(request, parsed))
     await count_batch(request, len(parsed.texts))
     vectors, tokens = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve, memory)
     if not by_vector or len(vectors) <= MOST_INPUTS:

@@ -14,8 +14,9 @@ from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.memory import MemoryReservation
 from frontend.operations.embeddings.protocol import EmbeddingRequest
-from frontend.operations.packed_model import PackedModel
+from frontend.operations.packed_model import PackedModel, Weights
 from frontend.parameters.embeddings import MOST_INPUTS
+from frontend.text.tokens import Ids
 
 OUTPUT = "embedding"
 _NUMBER_BYTES = np.dtype(np.float32).itemsize
@@ -35,17 +36,34 @@ class EmbeddingPipeline:
         self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[NDArray[np.float32], int]:
         """Unit vectors float32 [texts, width or dimensions] in order, and the total tokens."""
+        # The answer is held besides, as long as it is not read.
+        memory.add(len(request.texts) * self._served[request.model].width * _NUMBER_BYTES)
+        ids = await self.tokenize(request, context, memory)
+        tokens = sum(map(len, ids))
+        async with reserve(request.model, tokens):
+            return await _shortened(await self._models[request.model].rows(ids, context), request.dimensions), tokens
+
+    def unweighted(self, model: str) -> list[int] | None:
+        """The tokens to which a model gives no weight, or None if it weighs none."""
+        return self._models[model].tokenizer.unweighted
+
+    async def weigh(
+        self, request: EmbeddingRequest, ids: list[Ids], context: RequestContext
+    ) -> tuple[NDArray[np.float32], list[Weights]]:
+        """The vectors of texts with these token ids, and the weights of each text's tokens, float32 [tokens]."""
+        vectors, weights = await self._models[request.model].weighed(ids, context)
+        return shortened(vectors, request.dimensions), weights
+
+    async def tokenize(
+        self, request: EmbeddingRequest, context: RequestContext, memory: MemoryReservation
+    ) -> list[Ids]:
+        """The token ids of each text, with what the model has before queries or documents."""
         texts, model = request.texts, self._models[request.model]
         served = self._served[request.model]
         if prefix := served.query_prefix if request.is_query else served.document_prefix:
             texts = [prefix + text for text in texts]
-        # The answer is held besides, as long as it is not read.
-        memory.add(len(texts) * served.width * _NUMBER_BYTES)
         function = partial(model.tokenizer.texts, truncate=request.truncate)
-        ids = await model.tokenize(function, texts, context, memory)
-        tokens = sum(map(len, ids))
-        async with reserve(request.model, tokens):
-            return await _shortened(await model.rows(ids, context), request.dimensions), tokens
+        return await model.tokenize(function, texts, context, memory)
 
 
 async def _shortened(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:

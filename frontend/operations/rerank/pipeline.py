@@ -23,9 +23,9 @@ class RerankPipeline:
     """Scores pairs with packed rerankers on Triton."""
 
     def __init__(self, settings: Settings, dispatcher: Dispatcher, threads: WorkerQueue) -> None:
+        self._served = settings.served.by_id(RERANK)
         self._models = {
-            name: PackedModel(dispatcher, threads, model, OUTPUT, (), settings)
-            for name, model in settings.served.by_id(RERANK).items()
+            name: PackedModel(dispatcher, threads, model, OUTPUT, (), settings) for name, model in self._served.items()
         }
 
     async def run(
@@ -42,7 +42,8 @@ class RerankPipeline:
         tokens = sum(map(len, pairs))
         async with reserve(request.model, tokens):
             scores = await model.rows(pairs, context)
-            return order(raw(scores) if request.raw_scores else scores)[: request.top_n], tokens
+            as_raw = request.raw_scores or self._served[request.model].raw_scores
+            return order(raw(scores) if as_raw else scores)[: request.top_n], tokens
 
 
 def raw(scores: NDArray[np.float32]) -> NDArray[np.float64]:

@@ -31,9 +31,14 @@ class _Document(TypedDict):
     text: str
 
 
+def _bounds(served: Served) -> dict[str, int]:
+    """The least and the largest score, unless a model gives them without the sigmoid."""
+    return {} if any(model.raw_scores for model in served.models) else {"minimum": 0, "maximum": 1}
+
+
 class RankedDocument(TypedDict):
     index: Annotated[int, {"minimum": 0, "description": "The position in the request's documents."}]
-    relevance_score: Annotated[float, {"minimum": 0, "maximum": 1}]
+    relevance_score: Annotated[float, _bounds]
     document: NotRequired[_Document]
 
 

@@ -91,9 +91,10 @@ class TranscriptionPipeline:
 
     def refuse_language(self, name: str, language: str) -> None:
         """Raise ``InvalidRequest`` if the model does not know the language."""
-        code = token_code(language)
-        if code and code not in self._abilities[self._models[name]].languages:
-            raise InvalidRequest(f"{name} does not know the language {language}", param="language")
+        code, known = token_code(language), self._abilities[self._models[name]].languages
+        if code and code not in known:
+            only = f"; it knows {', '.join(known)} alone" if len(known) == 1 else ""
+            raise InvalidRequest(f"{name} does not know the language {language}{only}", param="language")
 
     def window_seconds(self, name: str) -> float:
         """The longest audio of a call to the model."""

@@ -56,7 +56,8 @@ def load_engine(
 def run_once(engine: Engine, tokens: Tokens, settings: Mapping[str, Any]) -> None:
     """Run each part once: a GPU's first run compiles or loads code for seconds, and no caller should wait for it."""
     windows = engine.encode(np.zeros((1, int(settings["mel_bins"]), 2 * _frames(settings)), np.float32))
-    engine.languages(windows)
+    if len(tokens.languages) > 1:
+        engine.languages(windows)
     task = tokens.task(tokens.language_of(tokens.languages[0]))
     decoded = engine.decode(windows, [task], 1, 0.0, [None])
     engine.align(windows, task, decoded, [1.0])

@@ -199,6 +199,8 @@ class Recognizer:
 
     def _ranked(self, jobs: list[Job]) -> list[Job]:
         """The jobs, with a ranking of languages where none is given."""
+        if len(self._tokens.languages) == 1:
+            return [replace(job, ranking={self._tokens.languages[0]: 1.0}) for job in jobs]
         for batch in self._batches([job for job in jobs if not job.language], lambda _: None):
             for job, ranking in zip(batch, self._engine.languages([job.encoded for job in batch]), strict=True):
                 job.ranking = self._tokens.among(job.window.among, ranking)

@@ -23,6 +23,7 @@ class Tokens:
         self._no_timestamps = self.id("<|notimestamps|>")
         self._codes: dict[int, str] = {token: code for code, token in settings["languages"].items()}
         self.languages = sorted(self._codes)
+        self._is_multilingual = settings.get("multilingual", True)
         self.suppressed: list[int] = settings["suppressed"]
         self.suppressed_first: list[int] = settings["suppressed_first"]
 
@@ -47,7 +48,14 @@ class Tokens:
         return {token: allowed[token] / total if total else 1 / len(allowed) for token in likeliest}
 
     def task(self, language: str, *, translate: bool = False) -> list[int]:
-        """The tokens before every transcript: start, language of the speech, task, no timestamps."""
+        """The tokens before every transcript: start, language of the speech, task, no timestamps.
+
+        A Whisper of English alone has learned neither languages nor tasks.
+        """
+        if not self._is_multilingual:
+            if language not in self._codes.values():
+                raise InvalidWindowError(f"the model knows English alone, not {language}")
+            return [self.start, self._no_timestamps]
         task = self.id("<|translate|>" if translate else "<|transcribe|>")
         return [self.start, self.id(f"<|{language}|>"), task, self._no_timestamps]
 

@@ -27,6 +27,17 @@ def _models(repository: Path) -> tuple[Model, ...]:
     return (*MODELS.values(), *added_in(repository).models)
 
 
+def triton_model(name: str, repository: Path = REPOSITORY) -> str:
+    """The Triton model of a model that is named as in the API; any other name stays."""
+    named = {model.id: model.triton_model for model in _models(repository) if model.triton_model}
+    return named.get(name, name)
+
+
+def operation_of(name: str, repository: Path = REPOSITORY) -> str:
+    """The operation of a model of the API, or empty for a name that it has not."""
+    return next((model.operation for model in _models(repository) if model.id == name), "")
+
+
 def api_names(model: str, repository: Path = REPOSITORY) -> tuple[str, str, str]:
     """Operation, model and voice in the API of calls that go to a Triton model."""
     voice = voices(repository).get(model)

@@ -75,6 +75,13 @@ class Control:
             raise SystemExit(f"{self._model}: {config.get('error', response.status)}")
         return config
 
+    async def load_if_needed(self) -> None:
+        """Load the model with the configuration of its file, unless it is loaded."""
+        async with self._session.get(f"{self._triton}/v2/models/{self._model}/ready") as response:
+            await response.read()
+        if response.status != 200 and (refused := await self._post("load", {})):
+            raise SystemExit(f"{self._model}: {refused}")
+
     async def load(self, config: dict[str, Any]) -> str:
         """Load with a configuration; return Triton's error, or empty.
 

@@ -1,9 +1,12 @@
 """Finds the settings of a model that meet a latency target, with Triton's model control.
 
     python -m scripts.benchmark.product.tune --model m3_embedder --p95 1.0 --apply
+    python -m scripts.benchmark.product.tune --model embed-e5
+    python -m scripts.benchmark.product.tune --model mine --inputs mine.json
     python -m scripts.benchmark.product.tune --url http://host:8080/v1 --triton http://host:8000 --key KEY
 
-It loads each combination, what runs first, warms it up and measures it in a closed loop through the frontend. Then it
+It loads each combination, what runs first, warms it up and measures it in a closed loop through the frontend; with
+``--inputs``, a model of one's own without it. Then it
 measures the best one and what ran once more, in turn. At the end it loads the model as before, and prints the lines for
 the model's file, or writes them with ``--apply``.
 """
@@ -16,7 +19,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext, suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +30,9 @@ from scripts.benchmark.common.inputs import UNIT_OF, Call, calls
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
 from scripts.benchmark.product import batches
-from scripts.benchmark.product.api_names import api_names, triton_models
+from scripts.benchmark.product.api_names import api_names, triton_model, triton_models
 from scripts.benchmark.product.model_control import Control, Knobs, overridden
+from scripts.benchmark.product.own_inputs import own_calls
 from scripts.benchmark.product.sweep import (
     HEAD,
     Sweep,
@@ -51,23 +55,37 @@ _AGAIN_SECONDS, _TRIES = 0.2, 300
 _SERVED = 200
 
 
-async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace) -> Tried:
-    operation, name, voice = api_names(arguments.model)
-    requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, name, voice)
-    async with load.connected(target.address, target.key) as client:
-        await _until_served(client, requests[0])
-        await load.burst(client, requests[: arguments.callers])
+@dataclass(frozen=True)
+class _Load:
+    """The requests of a run and their address; ``metrics`` is that of the frontend's."""
+
+    address: str
+    key: str
+    requests: Sequence[Call]
+    unit: str
+    metrics: str = ""
+
+    @classmethod
+    def of(cls, target: Target, arguments: argparse.Namespace, config: dict[str, Any]) -> "_Load":
+        if arguments.inputs:
+            return cls(target.triton, "", own_calls(arguments.inputs, config), "calls")
+        operation, name, voice = api_names(arguments.model)
+        metrics = str(arguments.metrics or f"{target.address.removesuffix('/v1')}/metrics")
+        requests = calls(operation, _DIFFERENT_CALLS, arguments.seed, name, voice)
+        return cls(target.address, target.key, requests, UNIT_OF[operation], metrics)
+
+
+async def _try(target: Target, knobs: Knobs, arguments: argparse.Namespace, sent: _Load) -> Tried:
+    async with load.connected(sent.address, sent.key) as client:
+        await _until_served(client, sent.requests[0])
+        await load.burst(client, sent.requests[: arguments.callers])
         before = await settled(target.triton)
-        async with batches.watched(_metrics(target, arguments), arguments.model) as seen:
-            samples = await load.closed(client, requests, arguments.callers, arguments.seconds)
+        async with batches.watched(sent.metrics, arguments.model) as seen:
+            samples = await load.closed(client, sent.requests, arguments.callers, arguments.seconds)
         counted = between(before, await settled(target.triton)).get(arguments.model, {})
     result, batch, fill = summary(samples), counted.get("mean_batch", 0.0), seen.fill(counted.get("executions", 0.0))
-    given = (result.percentile("p95"), result.units_a_second, UNIT_OF[operation], batch, result.failed)
+    given = (result.percentile("p95"), result.units_a_second, sent.unit, batch, result.failed)
     return Tried(knobs, *given, seen.in_flight, seen.bound, seen.work, fill)
-
-
-def _metrics(target: Target, arguments: argparse.Namespace) -> str:
-    return str(arguments.metrics or f"{target.address.removesuffix('/v1')}/metrics")
 
 
 async def _until_served(client: load.Client, request: Call) -> None:
@@ -86,13 +104,16 @@ async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[
     """Measure every combination, and load the model as before."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_LOAD_SECONDS)) as session:
         control = Control(session, target.triton, arguments.model, target.secret)
+        if arguments.inputs:
+            await control.load_if_needed()
         config = await control.config()
+        sent = _Load.of(target, arguments, config)
 
         async def measured(knobs: Knobs) -> list[Tried]:
             if refused := await control.load(overridden(config, knobs)):
                 report(f"not loaded with {knobs}: {refused}")
                 return []
-            tried = await _try(target, knobs, arguments)
+            tried = await _try(target, knobs, arguments, sent)
             report(row(tried, arguments.p95))
             return [tried]
 
@@ -104,9 +125,8 @@ async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[
                 print(f"loading {arguments.model} as before; Ctrl-C leaves it as it is", file=sys.stderr, flush=True)
             if refused := await control.load(config):
                 raise SystemExit(f"{arguments.model} is not loaded as before: {refused}")
-            operation, name, voice = api_names(arguments.model)
-            async with load.connected(target.address, target.key) as client:
-                await _until_served(client, calls(operation, 1, arguments.seed, name, voice)[0])
+            async with load.connected(sent.address, sent.key) as client:
+                await _until_served(client, sent.requests[0])
 
 
 async def _measure(
@@ -138,7 +158,8 @@ def _numbers(text: str) -> list[int]:
 
 def parser() -> argparse.ArgumentParser:
     described = argparse.ArgumentParser(description="Find the settings of a model that meet a latency target.")
-    described.add_argument("--model", choices=triton_models(), default="m3_embedder")
+    described.add_argument("--model", type=triton_model, default="m3_embedder")
+    described.add_argument("--inputs", type=Path, help="requests of a model of your own, as perf_analyzer reads them")
     described.add_argument("--p95", type=float, default=1.0, help="the target in seconds")
     described.add_argument("--apply", action="store_true", help="write the best row into the model's file")
     described.add_argument("--callers", type=int, default=16)
@@ -171,11 +192,14 @@ def _at_once() -> None:
 def main() -> int:
     described = parser()
     arguments = described.parse_args()
-    if bool(arguments.url) != bool(arguments.triton):
+    if bool(arguments.url) != bool(arguments.triton) and not (arguments.inputs and arguments.triton):
         described.error("--url and --triton go together")
+    if arguments.model not in triton_models() and not arguments.inputs:
+        others = ", ".join(triton_models())
+        described.error(f"argument --model: {arguments.model!r} needs --inputs; without, there are {others}")
     running = Target(arguments.url, arguments.key, arguments.triton, secret=arguments.secret)
     report = functools.partial(print, flush=True)
-    with nullcontext(running) if arguments.url else own_product() as target:
+    with nullcontext(running) if arguments.triton else own_product() as target:
         try:
             with interruptible(_at_once):
                 swept = asyncio.run(sweep(target, arguments, report))

@@ -246,3 +246,10 @@ async def test_an_answer_takes_no_more_memory_than_its_vectors(client: Client, t
 async def test_without_the_extension_the_contracts_limit_holds(client: Client, path: str, body: dict[str, Any]) -> None:
     error = (await (await client.post(path, json=body)).json())["error"]
     assert error["message"].endswith(": 33, at most 32")
+
+
+@APART
+@pytest.mark.settings(extensions="large_batches, sparse_embeddings")
+async def test_outputs_of_tokens_are_for_as_many_texts_as_the_contract_has(client: Client) -> None:
+    response = await client.post(EMBED, json={"input": ["a"] * 33, "outputs": ["dense", "sparse"]})
+    assert await refusal(response) == (400, "input")

@@ -3,9 +3,10 @@
 import json
 from pathlib import Path
 
+import pytest
 from aiohttp import web
 
-from scripts.benchmark.__main__ import Run, write
+from scripts.benchmark.__main__ import Run, parsed, write
 from scripts.benchmark.common.load import Sample
 from scripts.benchmark.product.batches import Batches, read, watched
 from scripts.benchmark.product.triton_counts import between
@@ -93,3 +94,23 @@ def test_results_are_written_as_json_and_table(tmp_path: Path) -> None:
     assert whole["machine"]["cores"] >= 1
     assert run.line() in table
     assert (tmp_path / "results.md").read_text() == f"{table}\n"
+
+
+@pytest.mark.parametrize(
+    ("given", "operations"),
+    [
+        ([], ["embeddings", "rerank", "speech", "transcriptions"]),
+        (["--model", "stt-1-hd"], ["transcriptions"]),
+        (["--model", "embeddings=bge-m3", "--url", "http://x/v1"], ["embeddings"]),
+        (["--model", "embed-m3", "--operations", "rerank"], ["rerank"]),
+    ],
+    ids=["none", "by its name", "of any server", "with operations"],
+)
+def test_the_operations_of_the_named_models_are_measured(given: list[str], operations: list[str]) -> None:
+    assert parsed(given).operations == operations
+
+
+def test_a_model_that_nobody_added_is_not_measured(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parsed(["--model", "embed-e9"])
+    assert "'embed-e9': no model has this name here" in capsys.readouterr().err

@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from frontend.catalogue.models import MODELS, Served
+from frontend.catalogue.added_models import describe
+from frontend.catalogue.models import MODELS, Model, Served
 from frontend.catalogue.voices import VOICES
 from scripts.benchmark.product import sweep
-from scripts.benchmark.product.api_names import api_names, triton_models
+from scripts.benchmark.product.api_names import api_names, operation_of, triton_model, triton_models
 from scripts.benchmark.product.model_control import Knobs, overridden
 from scripts.benchmark.product.sweep import Sweep, Tried, row, table
 from scripts.benchmark.product.tune import parser
@@ -98,6 +99,17 @@ def test_a_voice_of_an_operator_has_names_too(tmp_path: Path) -> None:
     (folder / "exported.json").write_text("{}")
     assert api_names("piper_eva", tmp_path) == ("speech", "tts-1", "eva")
     assert {"piper_eva", "piper_ryan", "kokoro", "whisper_large_v3"} < set(triton_models(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["embed-e5", "added_embed-e5"])
+def test_an_added_model_is_tuned_by_either_of_its_names(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "added_embed-e5" / "1"
+    folder.mkdir(parents=True)
+    describe(folder, Model("embed-e5", "embeddings", triton_model="added_embed-e5", max_tokens=512, width=384))
+    assert triton_model(name, tmp_path) == "added_embed-e5"
+    assert "added_embed-e5" in triton_models(tmp_path)
+    assert api_names("added_embed-e5", tmp_path) == ("embeddings", "embed-e5", "")
+    assert operation_of("embed-e5", tmp_path) == "embeddings"
 
 
 def test_a_target_is_met_only_without_errors() -> None:

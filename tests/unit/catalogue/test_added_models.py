@@ -34,7 +34,11 @@ def test_a_model_has_what_its_table_says() -> None:
 
 @pytest.mark.parametrize(
     ("operation", "more"),
-    [(RERANK, {"max_tokens": 512}), (TRANSCRIPTIONS, {"beam_size": 5}), (EMBEDDINGS, {"precision": "bf16"})],
+    [
+        (RERANK, {"max_tokens": 512, "scores": "raw"}),
+        (TRANSCRIPTIONS, {"beam_size": 5}),
+        (EMBEDDINGS, {"precision": "bf16"}),
+    ],
 )
 def test_each_operation_has_keys_of_its_own(operation: str, more: dict[str, Any]) -> None:
     (added,) = added_models({"own": {"operation": operation, "checkpoint": "./own", **more}})
@@ -63,6 +67,8 @@ def test_a_checkpoint_of_the_hub_has_a_commit() -> None:
         ("e5", {"max_tokens": 0}, "e5: max_tokens must be a whole number from 1, not 0"),
         ("e5", {"max_tokens": True}, "e5: max_tokens must be a whole number from 1, not True"),
         ("e5", {"query_prefix": 3}, "e5: query_prefix must be a text, not 3"),
+        ("e5", {"scores": "raw"}, "e5: scores is for rerank"),
+        ("e5", {"operation": "rerank", "scores": "logits"}, "e5: scores must be one of sigmoid, raw, not 'logits'"),
         ("e5", {"beam_size": 5}, "e5: beam_size is for transcriptions"),
         ("e5", {"operation": "rerank", "query_prefix": "q"}, "e5: query_prefix is for embeddings"),
         ("e5", {"price": "-1"}, "e5: price: '-1' is not an amount in CHF"),
@@ -101,11 +107,13 @@ def _write(repository: Path, model: Model, **stamp: Any) -> None:
 
 def test_a_repository_has_the_models_that_were_exported(tmp_path: Path) -> None:
     model = Model("embed-e5", EMBEDDINGS, 5, "added_embed-e5", max_tokens=512, width=384, query_prefix="query: ")
+    english = Model("small.en", TRANSCRIPTIONS, 0, "added_small.en", languages=("en",))
     _write(tmp_path, model)
+    _write(tmp_path, english)
     _write(tmp_path, Model("bad", RERANK, 0, "added_bad"), failed="no weights")
     (tmp_path / "added_broken" / "1").mkdir(parents=True)
     (tmp_path / "added_broken" / "1" / "model.json").write_text("{", encoding="utf-8")
-    assert added_in(tmp_path).models == (model,)
+    assert added_in(tmp_path).models == (model, english)
 
 
 def test_added_models_are_served_after_those_of_the_catalogue_and_can_be_chosen(tmp_path: Path) -> None:

@@ -132,6 +132,22 @@ def test_a_failed_export_is_reported_with_the_reason(terminal: Terminal, embedde
     assert line == "QUARTET_MODEL_REPOSITORY: m3_embedder could not be exported: the file is damaged"
 
 
+@pytest.mark.parametrize(
+    ("made", "reason"), [(Stamp(failed="/e5 does not exist"), "/e5 does not exist"), (None, "export it")]
+)
+def test_an_added_model_that_is_not_exported_is_reported(
+    terminal: Terminal, embedder: Path, monkeypatch: pytest.MonkeyPatch, made: Stamp | None, reason: str
+) -> None:
+    (embedder / "added_embed-e5" / "1").mkdir(parents=True)
+    if made:
+        stamp.write(embedder, "added_embed-e5", made)
+    table = '[models.embed-e5]\noperation = "embeddings"\ncheckpoint = "/e5"'
+    (embedder / "quartet.toml").write_text(table, encoding="utf-8")
+    monkeypatch.setenv("QUARTET_CONFIG", str(embedder / "quartet.toml"))
+    (line,) = terminal.type("check", status=2)
+    assert line == f"models.embed-e5: is not exported, so it is not served: {reason}"
+
+
 def test_no_service_is_called_without_reach(terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("QUARTET_REDIS", "redis://127.0.0.1:9")
     assert not [line for line in terminal.type("check") if "redis" in line]

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
 
-from frontend.catalogue.added_models import AddedModel, added_in
+from frontend.catalogue.added_models import AddedModel, added_in, describe
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
 from scripts.export_models.added_models import (
     added_of,
@@ -96,6 +98,30 @@ def test_a_layer_after_the_pooling_is_refused(tmp_path: Path) -> None:
     assert promise_of(E5, _checkpoint(tmp_path, modules=kinds[:2])).width == 384
 
 
+@pytest.mark.parametrize(("size", "languages"), [(51_864, ("en",)), (51_865, ())])
+def test_a_whisper_of_english_alone_is_known_by_its_files_and_by_its_export(
+    tmp_path: Path, size: int, languages: tuple[str, ...]
+) -> None:
+    added = AddedModel("small", TRANSCRIPTIONS, "./small")
+    found = promise_of(added, _checkpoint(tmp_path, config={"vocab_size": size}, generation_config={"bos_token_id": 1}))
+    assert found.languages == languages
+    folder = tmp_path / "added_small" / "1"
+    folder.mkdir(parents=True)
+    describe(folder, found)
+    assert promise_again(tmp_path, added) == found
+
+
+@pytest.mark.parametrize("name", ["vocabulary.json", "vocabulary.txt"])
+@pytest.mark.parametrize(("tokens", "languages"), [(["a", "", "<|endoftext|>"], ()), (["a", "<|endoftext|>"], ("en",))])
+def test_a_whisper_of_ctranslate2_is_known_by_its_vocabulary(
+    tmp_path: Path, name: str, tokens: list[str], languages: tuple[str, ...]
+) -> None:
+    (tmp_path / "model.bin").touch()
+    text = json.dumps(tokens) if name.endswith("json") else "\n".join(tokens)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert promise_of(AddedModel("small", TRANSCRIPTIONS, "./small"), tmp_path).languages == languages
+
+
 @pytest.fixture
 def repository(tmp_path: Path) -> Path:
     """The code of the contract's models."""
@@ -119,6 +145,13 @@ def test_a_folder_has_the_code_and_the_configurations_of_the_model_it_is_like(re
         assert 'name: "added_embed-e5"' in text
         assert "dims: [ -1, 384 ]" in text
     assert added_in(repository).models == (PROMISE,)
+
+
+def test_an_added_embedder_gives_vectors_and_weights_of_tokens(repository: Path) -> None:
+    prepare(repository, E5, PROMISE)
+    text = (repository / "added_embed-e5" / "config.pbtxt").read_text(encoding="utf-8")
+    outputs = text_format.Parse(text, ModelConfig()).output
+    assert [(each.name, list(each.dims)) for each in outputs] == [("embedding", [-1, 384]), ("token_weights", [-1])]
 
 
 def test_a_whisper_searches_with_the_beams_that_its_entry_says(repository: Path) -> None:

@@ -37,7 +37,8 @@ export function rank(here) {
 
 function bar({ index, relevance_score: score }, document) {
   const drawn = make("span", { class: "drawn", "aria-hidden": "true" });
-  drawn.style.setProperty("--score", score);
+  // Models that give scores without the sigmoid are drawn with it.
+  drawn.style.setProperty("--score", score < 0 || score > 1 ? 1 / (1 + Math.exp(-score)) : score);
   const shown = make("span", { class: "score" }, number(score, 4));
   return make("li", { "data-index": index }, make("span", { class: "document" }, document), shown, drawn);
 }
