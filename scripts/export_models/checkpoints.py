@@ -236,10 +236,12 @@ def check_model(folder: Path, kind: Kind) -> None:
         return
     for name in _NEEDED[kind]:
         read_json(folder / name)
-    found = read_json(folder / "config.json").get("model_type")
+    config = read_json(folder / "config.json")
+    found = config.get("model_type")
     if found not in _MODEL_TYPES[kind]:
         wanted = ", ".join(_MODEL_TYPES[kind])
-        raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}; there are {wanted}")
+        own = ", whose own code (auto_map) is not run" if "auto_map" in config else ""
+        raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}{own}; there are {wanted}")
     weights = [folder / name for name in WEIGHTS if (folder / name).is_file()]
     if not weights:
         raise SourceError(f"{folder} has no weights: neither {WEIGHTS[0]} nor {WEIGHTS[1]}")
@@ -287,10 +289,16 @@ def usable_positions(folder: Path) -> int:
 
 
 def is_packed(folder: Path) -> bool:
-    """Whether the graph of a text checkpoint is written here: not where the texts of a pair have types of tokens."""
+    """Whether the graph of a text checkpoint is written here: not where the texts of a pair have types of tokens, nor
+    with other activations or positions than usual.
+    """
     config = read_json(folder / "config.json")
     has_head = any("SequenceClassification" in name for name in config.get("architectures", ()))
-    return config.get("model_type") in PACKED_TYPES and not (has_head and config.get("type_vocab_size", 2) > 1)
+    is_usual = (
+        config.get("hidden_act", "gelu") == "gelu" and config.get("position_embedding_type", "absolute") == "absolute"
+    )
+    is_known = is_usual and config.get("model_type") in PACKED_TYPES
+    return is_known and not (has_head and config.get("type_vocab_size", 2) > 1)
 
 
 def check_promise(promise: Model, folder: Path) -> None:

@@ -234,12 +234,19 @@ def _original(source: Path, *, has_head: bool) -> Any:
     """Load weights, never code: by default, transformers asks at the terminal whether to run what lies beside them."""
     kind = AutoModelForSequenceClassification if has_head else AutoModel
     try:
-        model = kind.from_pretrained(source, trust_remote_code=False, weights_only=True).float().eval()
+        model, found = kind.from_pretrained(
+            source, trust_remote_code=False, weights_only=True, output_loading_info=True
+        )
     except RuntimeError as error:
         raise SourceError(f"{source} has weights of other shapes than its config.json says") from error
+    # transformers makes up the weights that it does not find; nothing here reads those of a pooler.
+    if missing := sorted(name for name in found["missing_keys"] if "pooler" not in name or has_head):
+        raise SourceError(
+            f"{source} has no weights {missing[0]}: its files are not of the model that config.json names"
+        )
     if has_head and model.config.num_labels != 1:
         raise SourceError(f"{source} gives a pair {model.config.num_labels} scores, and a reranker one")
-    return model
+    return model.float().eval()
 
 
 def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> TextModel:

@@ -15,6 +15,7 @@ from scripts.export_models.checkpoints import (
     check_promise,
     check_voice,
     in_words,
+    is_packed,
     usable_positions,
 )
 
@@ -68,6 +69,25 @@ def test_a_model_of_another_type_is_named(tmp_path: Path) -> None:
     (_model(tmp_path, "text") / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     with pytest.raises(SourceError, match="a model of type 'gpt2'; there are bert, xlm-roberta, albert"):
         check_model(tmp_path, "text")
+
+
+def test_a_model_with_code_of_its_own_is_refused_for_that(tmp_path: Path) -> None:
+    config = {"model_type": "nomic_bert", "auto_map": {"AutoModel": "modeling.NomicBertModel"}}
+    (_model(tmp_path, "text") / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    with pytest.raises(SourceError, match=r"of type 'nomic_bert', whose own code \(auto_map\) is not run; there are"):
+        check_model(tmp_path, "text")
+
+
+@pytest.mark.parametrize(
+    ("changed", "packed"),
+    [({}, True), ({"hidden_act": "relu"}, False), ({"position_embedding_type": "relative_key"}, False)],
+)
+def test_what_the_packed_graph_does_not_know_is_exported_by_optimum(
+    tmp_path: Path, changed: dict[str, Any], packed: bool
+) -> None:
+    config = {"model_type": "bert", "architectures": ["BertModel"], **changed}
+    (tmp_path / "config.json").write_text(json.dumps(config), encoding="utf-8")
+    assert is_packed(tmp_path) is packed
 
 
 def test_missing_weights_are_named(tmp_path: Path) -> None:

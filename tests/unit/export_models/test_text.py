@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from safetensors.torch import load_file
+from safetensors.torch import load_file, save_file
 from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
@@ -233,6 +233,17 @@ def test_a_classifier_with_more_than_one_score_is_no_reranker(tmp_path: Path) ->
     _save(tmp_path / "checkpoint", AutoConfig.from_pretrained(tmp_path / "checkpoint", num_labels=2))
     with pytest.raises(SourceError, match="gives a pair 2 scores, and a reranker one"):
         text.load(PROMISES["m3_reranker"], tmp_path / "checkpoint")
+
+
+def test_weights_that_a_model_lacks_are_not_made_up(tmp_path: Path) -> None:
+    """As those of JinaBERT, which calls itself a BERT and has other layers."""
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    path = tmp_path / "checkpoint" / "model.safetensors"
+    weights = load_file(path)
+    gone = next(name for name in sorted(weights) if "intermediate.dense.weight" in name)
+    save_file({name: value.clone() for name, value in weights.items() if name != gone}, path, {"format": "pt"})
+    with pytest.raises(SourceError, match=r"has no weights encoder\.layer\.0\.intermediate\.dense\.weight: its files"):
+        text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
 
 
 def test_weights_of_other_shapes_are_one_sentence(tmp_path: Path) -> None:
