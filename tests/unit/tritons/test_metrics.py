@@ -64,7 +64,7 @@ async def test_the_fill_of_a_call_is_its_work_divided_by_the_batch_work() -> Non
     dispatcher.register_model(_MODEL, Work(512, 16384, divisible=True))
     await dispatcher.add("filled", server, {_MODEL: 4})
     summed, counted = (Change(f"quartet_batch_fill_ratio_{name}", model=_MODEL) for name in ("sum", "count"))
-    inputs = {"lengths": np.array([[128]], np.int32)}
+    inputs = {"lengths": np.array([[128]], np.int32), "input_ids": np.zeros((1, 128), np.int32)}
     for cost in (128.0, 256.0):
         await dispatcher.infer(_MODEL, lambda: inputs, ["embedding"], asking(), cost)
     assert (summed.by, counted.by) == (0.75, 2)
