@@ -16,14 +16,14 @@ STATE ?= build
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
-VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS SOAK FUZZ AUDIT APT VENV
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS SOAK FUZZ AUDIT DOCS APT VENV
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL SSL_CERT_% REQUESTS_CA_BUNDLE XDG_% LANG LC_%
 ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit docs documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -72,6 +72,10 @@ $(VENV)/installed-fuzz: $(VENV)/installed-tests tests/fuzz/requirements.txt
 
 $(VENV)/installed-audit: $(VENV)/base scripts/install/requirements-audit.txt
 	@$(INSTALL) audit
+	@touch $@
+
+$(VENV)/installed-manual: $(VENV)/base scripts/install/requirements-manual.txt
+	@$(INSTALL) manual
 	@touch $@
 
 $(VENV)/installed-clients: $(VENV)/base tests/clients/requirements.txt tests/clients/node/package.json
@@ -136,7 +140,7 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
 # of each process is printed at its end.
-TRITON_TESTS := tests/triton
+TRITON_TESTS := tests/triton tests/browser/test_playground.py
 TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
@@ -165,7 +169,7 @@ test: check-python ## lint, export the demo models, and every test, also those w
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
 	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
 	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
-	@for file in $$(grep -rl --include='test_*.py' 'mark\.alone' tests); do $(BIN)/python -m pytest -q -m alone $$file || exit; done
+	@$(PYTEST) -q -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 fuzz: $(VENV)/installed-fuzz ## random files, requests, bytes and histories, for an hour; FUZZ="--minutes 60 --seed 3 --only files"
 	@OMP_NUM_THREADS=1 $(BIN)/python -m tests.fuzz $(FUZZ)
@@ -206,11 +210,14 @@ sbom: $(VENV)/installed $(VENV)/installed-audit ## list what each part installs,
 audit: $(VENV)/installed-audit ## ask OSV and npm for known vulnerabilities of all locked packages; AUDIT="--osv-url https://mirror/v1/query"
 	@$(BIN)/python -m scripts.audit ask $(AUDIT)
 
+docs: $(VENV)/installed-manual ## build the manual, with search, for a web server or a browser alone; DOCS="--into /srv/manual"
+	@$(VENV)/manual/bin/python -m scripts.manual $(DOCS)
+
 documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents
 
-pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz (apt-get install graphviz)
-	@:
+pictures: $(patsubst %.dot,%.svg,$(wildcard docs/pictures/*.dot)) ## draw docs/pictures, with Graphviz and Chromium
+	@$(BIN)/python -m tests.browser.pictures
 
 # Each picture ends with a digest of its source, by which a test notices a picture that is out of date.
 docs/pictures/%.svg: docs/pictures/%.dot

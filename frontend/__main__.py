@@ -2,6 +2,7 @@
 
 quartet serve
 quartet check --reach
+quartet report --log frontend.log
 quartet keys create --name "search service" --tier pro
 quartet wallets top-up acme 25.50
 quartet usage --by day,operation
@@ -36,14 +37,14 @@ _INTERRUPTED = 130
 def _parser() -> argparse.ArgumentParser:
     from frontend import rings
     from frontend.catalogue.version import VERSION
-    from frontend.commands import check
+    from frontend.commands import check, report
     from frontend.commands.arguments import positive
 
     parser = argparse.ArgumentParser(prog="quartet", description="Quartet's frontend and its keys.")
     parser.add_argument("--version", action="version", version=VERSION)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("serve", help="answer requests; settings come from QUARTET_* variables")
-    for module in (check, *rings.commands()):
+    for module in (check, report, *rings.commands()):
         module.add_parsers(commands)
     for name, text in CLIENTS.items():
         commands.add_parser(name, help=text)
@@ -70,7 +71,9 @@ def _run() -> int:
 
     arguments = _parser().parse_args()
     with plain_errors():
-        return int(arguments.run(arguments, Settings.from_env(os.environ)) or 0)
+        # A report is wanted most when the settings are bad.
+        given = os.environ if arguments.command == "report" else Settings.from_env(os.environ)
+        return int(arguments.run(arguments, given) or 0)
 
 
 def main() -> int:

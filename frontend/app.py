@@ -75,6 +75,7 @@ def create_app(settings: Settings, connect: Connect | None = None) -> web.Applic
         if export.way:
             MODEL_EXPORT.labels(model, export.way, ",".join(export.skipped_ways)).set(1)
     app[metrics.METRICS], app[transcription.OTHER_FORMS], app[speech.STREAMS] = metrics.MetricsPage(), {}, {}
+    app[embeddings.OTHER_OUTPUTS] = {}
     app.cleanup_ctx.append(partial(run_parts, connect=connect))
     app.on_response_prepare.append(add_headers)
     every = [*_routes(settings), *(route for ring in rings for route in ring.routes(settings))]

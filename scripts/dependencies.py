@@ -36,6 +36,7 @@ _HEADINGS = {
     "export": "The export",
     "images": "Lists of packages",
     "audit": "Audit",
+    "manual": "The manual",
     "tests": "Tests",
     "lab": "The lab",
     "clients": "Clients in tests",

@@ -10,6 +10,8 @@ _ROOT = Path(__file__).parents[1]
 # Where the programs are that the docs name.
 _SOURCES = ("frontend", "client", "model_repository", "scripts", "docker", "tests", "lab")
 _MOST_WORDS = 30
+# So many sentences in a row that have fewer words leave their relation to the reader.
+_SHORT_SENTENCES, _SHORT_WORDS = 3, 8
 # Hard wordings, and what to write instead.
 _AVOIDED = {
     r"\b(is|are|was) told\b": "say who prints, reports or passes it",
@@ -29,13 +31,29 @@ def pages() -> list[Path]:
     return [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 
 
-def sentences(text: str) -> Iterator[str]:
-    """The sentences of paragraphs and lists, without headings, tables, code and pictures."""
+def paragraphs(text: str) -> Iterator[str]:
+    """Paragraphs and items of lists in one line each, without headings, tables, code and pictures."""
     text = re.sub(r"```.*?```|<!--.*?-->", "", text, flags=re.DOTALL)
     text = re.sub(r"^(    .*|\||#|!\[)[^\n]*$", "", text, flags=re.MULTILINE)
     text = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", re.sub(r"`[^`]*`", "x", text))
     for paragraph in re.split(r"\n\s*\n|\n\s*(?:[-*]|\d+\.) ", text):
-        yield from filter(None, re.split(r"(?<=[.!?:;])\s+", " ".join(paragraph.split())))
+        yield " ".join(paragraph.split())
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of paragraphs and lists, whose parts by colons and semicolons count as sentences."""
+    for paragraph in paragraphs(text):
+        yield from filter(None, re.split(r"(?<=[.!?:;])\s+", paragraph))
+
+
+def short_in_a_row(text: str) -> Iterator[str]:
+    """Short sentences that follow each other in a paragraph."""
+    for paragraph in paragraphs(text):
+        row: list[str] = []
+        for sentence in re.split(r"(?<=[.!?])\s+", paragraph):
+            row = [*row, sentence] if 0 < len(sentence.split()) < _SHORT_WORDS else []
+            if len(row) == _SHORT_SENTENCES:
+                yield f"say how these belong together: {' '.join(row)}"
 
 
 def _anchors(page: Path) -> set[str]:
@@ -84,6 +102,7 @@ def problems(text: str) -> Iterator[str]:
         for wording, better in _AVOIDED.items():
             if re.search(wording, sentence, re.IGNORECASE):
                 yield f"write {better!r}: {sentence}"
+    yield from short_in_a_row(text)
 
 
 def main() -> None:

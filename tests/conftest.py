@@ -225,24 +225,27 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
         yield connected
 
 
-@pytest.fixture(scope="session")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
-    """Triton with the demo models and the frontend, as 'make run' starts them."""
-    from scripts.run.stack import Stack
-
-    folder = tmp_path_factory.mktemp("stack")
-    # Tests send more requests than the default limits allow.
+def product_settings(folder: Path) -> dict[str, str]:
+    """The environment of a product that keeps its state in a folder, with limits that no test reaches."""
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
     # Clients of other rerank servers call it, too.
     values = 'extensions = "rerank_dialects"\nwrong_keys_a_minute = 0\nunpaid_seconds = 1000'
     text = f"{values}\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")
-    environ = {
+    return {
         **{name: value for name, value in os.environ.items() if not name.startswith(PREFIX)},
         CONFIG_FILE: str(folder / "quartet.toml"),
         f"{PREFIX}DATABASE": f"sqlite:///{folder}/quartet.sqlite3",
         f"{PREFIX}USAGE_FOLDER": str(folder / "usage"),
     }
+
+
+@pytest.fixture(scope="session")
+def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator["Stack"]:
+    """Triton with the demo models and the frontend, as 'make run' starts them."""
+    from scripts.run.stack import Stack
+
+    environ = product_settings(tmp_path_factory.mktemp("stack"))
     running = Stack(free_port(), environ)
     try:
         running.start()

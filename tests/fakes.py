@@ -43,7 +43,10 @@ async def add_org(engine: AsyncEngine, name: str, balance: int | None = None) ->
 
 
 class FakeTriton(Triton):
-    """Embeds a text as its length, scores a pair by its length, hears one fixed sentence, speaks a ramp."""
+    """Embeds a text as its length, scores a pair by its length, hears one fixed sentence, speaks a ramp.
+
+    A token weighs a quarter of its id modulo four.
+    """
 
     def __init__(self, address: str = "") -> None:
         self.calls: list[tuple[str, dict[str, NDArray[Any]]]] = []
@@ -83,7 +86,8 @@ class FakeTriton(Triton):
             lengths = inputs["lengths"][0]
             vectors = np.zeros((1, len(lengths), 1024), np.float32)
             vectors[0, np.arange(len(lengths)), lengths % 1024] = 1
-            return {"embedding": vectors}
+            arrays = {"embedding": vectors, "token_weights": (inputs["input_ids"] % 4 / 4).astype(np.float32)}
+            return {name: arrays[name] for name in outputs}
         if model in ("m3_reranker", "added_raw"):
             return {"score": (1 / inputs["lengths"]).astype(np.float32)}
         ramp = np.linspace(-0.5, 0.5, 1000, dtype=np.float32)

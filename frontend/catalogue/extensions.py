@@ -6,7 +6,7 @@ SPEECH_STREAMING, SPEECH_FORMATS, SPEECH_SPEED = "speech_streaming", "speech_for
 TRANSCRIPT_STREAMING, SUBTITLES, TRANSLATIONS = "transcript_streaming", "subtitles", "translations"
 REALTIME, RERANK_DIALECTS, VOICE_LIST = "realtime", "rerank_dialects", "voice_list"
 CHAT_MODELS, CLIENT_PARAMETERS, MORE_AUDIO = "chat_models", "client_parameters", "more_audio"
-TRANSCRIPT_USAGE = "transcript_usage"
+TRANSCRIPT_USAGE, SPARSE_EMBEDDINGS = "transcript_usage", "sparse_embeddings"
 
 # What each extension adds, for the docs and the pages.
 EXTENSIONS: Mapping[str, str] = {
@@ -18,6 +18,7 @@ EXTENSIONS: Mapping[str, str] = {
     SUBTITLES: "`response_format` of transcriptions may also be `srt` or `vtt`",
     TRANSLATIONS: "`POST /v1/audio/translations` translates speech into English text, with `stt-1-hd`",
     REALTIME: "`/v1/realtime` transcribes live audio over a WebSocket",
+    SPARSE_EMBEDDINGS: "`outputs` of embeddings may have `sparse`: how much each token weighs, for models that say it",
     RERANK_DIALECTS: "`/v2/rerank`, `/rerank`, `/embed` and `/similarity` accept the requests of Cohere, Jina and TEI",
     VOICE_LIST: "`GET /v1/audio/voices` lists language, gender, sample rate and a sample of each voice",
     CHAT_MODELS: "`GET /v1/models` lists the models of the chat server too",

@@ -37,20 +37,25 @@ def run(arguments: argparse.Namespace, settings: Settings) -> int:
 
     With ``--reach``, print a line for each service too.
     """
-    checks = (_database, _keys, _tritons, _floors, _models, _charges)
-    problems = [problem for check in checks for problem in check(settings)]
-    for problem in problems:
+    found = problems(settings)
+    for problem in found:
         print(problem, file=sys.stderr)
-    if not problems:
+    if not found:
         print(f"the settings are good; served: {', '.join(settings.served.ids())}")
-        print(*_exports(settings), sep="\n")
+        print(*exports(settings), sep="\n")
     lines = asyncio.run(reach(settings)) if arguments.reach else []
     for line, good in lines:
         print(line, file=sys.stdout if good else sys.stderr)
-    return 0 if not problems and all(good for _, good in lines) else _PROBLEMS
+    return 0 if not found and all(good for _, good in lines) else _PROBLEMS
 
 
-def _exports(settings: Settings) -> Iterator[str]:
+def problems(settings: Settings) -> list[str]:
+    """What is wrong with the settings and the files that they name, a line each."""
+    checks = (_database, _keys, _tritons, _floors, _models, _charges)
+    return [problem for check in checks for problem in check(settings)]
+
+
+def exports(settings: Settings) -> Iterator[str]:
     """The precision in which each Triton model was exported, and the skipped ones with the reason."""
     exports = read_exports(settings.model_repository, settings.served.triton_models)
     lines = columns([(model, export.way or "exported in a way that is not known") for model, export in exports.items()])

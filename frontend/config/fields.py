@@ -67,6 +67,9 @@ class Fields:
     cors_origins: str = setting(
         "", "origins whose pages may call from a browser (https://app.example.com), comma-separated; * = all"
     )
+    manual: str = setting(
+        "", "where 'make docs' put the manual (https://docs.example.com), which the pages link; empty = no link"
+    )
     admin_key: str = setting("", "key for /admin/v1 and /keys, at least 32 bytes; empty = both are off", secret=True)
     wrong_keys_a_minute: int = setting(
         300, "wrong keys per minute and address (IPv6: /64) before rejections are delayed; 0 = unlimited", ge=0

@@ -26,9 +26,9 @@ from frontend.config.tables import Floors, Limits, Prices, Tiers, faults_of, fau
 _Item = TypeVar("_Item")
 _SECRET_BYTES = 32  # at least
 _WEB = ("http://", "https://")
-_SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB}
-# Addresses that logs and 'quartet check' show.
-_SHOWN = ("chat_upstream", "jwt_jwks", "otlp_endpoint")
+_SCHEMES = {"redis": ("redis://", "rediss://"), "chat_upstream": _WEB, "otlp_endpoint": _WEB, "manual": (*_WEB, "/")}
+# Addresses that logs, pages and 'quartet check' show.
+_SHOWN = ("chat_upstream", "jwt_jwks", "manual", "otlp_endpoint")
 _WITH_USER = re.compile(r"\w+://[^/?#]*@")
 # Browsers send origins in lower case, and the port only if it is not the scheme's default.
 # What a header may carry.

@@ -10,8 +10,9 @@ from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
 # The work of a model without a unit of its own: each call costs 1.
 ONE_CALL = Work(1.0)
-# An execution longer than this (seconds) hides the gap before the next one.
-_LONG_SECONDS = 1.0
+# An execution longer than this (seconds) hides the gap before the next one. The second is for calls that share the
+# executions of one instance: they wait for each other in Triton.
+_LONG_SECONDS, _LONG_SHARED_SECONDS = 0.1, 1.0
 # Length of the running mean of seconds, in calls. Where callers cut their work into executions, calls of less than this
 # share of one are left out.
 _MEAN_CALLS, _LEAST_SHARE = 5, 0.5
@@ -51,9 +52,11 @@ class ModelCalls:
         """Whether a call waits here until an instance is idle. True for long executions of one or two calls."""
         if not self.batch.is_small:
             return False
+        is_cut = self.batch.divisible and self.instances > self.ready
+        long = _LONG_SECONDS if is_cut or self.batch.is_one_call else _LONG_SHARED_SECONDS
         if throughput := self.batch.throughput:
-            return self.batch.work * self.share * self.instances / throughput > _LONG_SECONDS
-        return not self._seconds or self._seconds > _LONG_SECONDS
+            return self.batch.work * self.share * self.instances / throughput > long
+        return not self._seconds or self._seconds > long
 
     @property
     def per_triton(self) -> float:

@@ -47,7 +47,7 @@ class BatchSize:
         self._instances = 0.0
         self.gpu = False
         # Whether each call is one execution, regardless of its work.
-        self._is_one_call = True
+        self.is_one_call = True
         self._since = -math.inf
         self._began: float | None = None
         self._done = self._last = 0.0
@@ -66,7 +66,7 @@ class BatchSize:
             self._sizes, self.gpu = sizes, gpu
             self._chosen = self._current = len(sizes) - 1 if gpu else 0
             self._measured.clear()
-        self._is_one_call = max_batch == 1 and not self._unit.divisible
+        self.is_one_call = max_batch == 1 and not self._unit.divisible
         if instances != self._instances:
             self._instances, self._began = instances, None
 
@@ -92,11 +92,11 @@ class BatchSize:
 
     def executions(self, cost: float) -> float:
         """The executions that a call of ``cost`` needs at the current size; may be a fraction."""
-        return 1.0 if self._is_one_call else cost / self.work
+        return 1.0 if self.is_one_call else cost / self.work
 
     def least_executions(self, cost: float) -> float:
         """The executions that a call of ``cost`` needs at the smallest size."""
-        return 1.0 if self._is_one_call else cost / self._sizes[0]
+        return 1.0 if self.is_one_call else cost / self._sizes[0]
 
     def follow(self, work: float) -> None:
         """Use the size nearest to ``work``, which another frontend measured."""

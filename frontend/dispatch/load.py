@@ -83,14 +83,14 @@ class ModelLoad:
         if executions > EXECUTIONS and self.long >= self.instances - 1:
             return False
         # Calls sent at the same time share an execution. With several instances, the free one is not known.
-        if alone and self.instances == 1 and now != self.began:
+        if alone and self.instances == 1 and now != self.began and not sent.all_after(call):
             return False
         per_instance = 1 if alone else EXECUTIONS
         most = per_instance * self.instances + ROUNDING
         in_flight = sent.executions - self.long * (EXECUTIONS - per_instance)
         if sent.calls < self.bound and in_flight + min(executions, per_instance) <= most:
             return True
-        if alone or in_flight > most or not sent.all_after(call):
+        if in_flight > most or not sent.all_after(call):
             return False
         return sent.calls <= self.bound and (not self.cap or sent.calls < self.cap)
 

@@ -24,8 +24,19 @@ class When:
     holds: Callable[[Served], bool]
 
 
+@dataclass(frozen=True)
+class Optional:
+    """Marks a field that answers of some deployments may lack."""
+
+    holds: Callable[[Served], bool]
+
+
 def needs(extension: str) -> When:
     return When(lambda served: extension in served.extensions)
+
+
+def optional_with(extension: str) -> Optional:
+    return Optional(lambda served: extension in served.extensions)
 
 
 def json_content(schema: Schema, example: Schema | None = None) -> Schema:
@@ -92,7 +103,9 @@ class OpenApiFragment:
         for name, hint in get_type_hints(kind, include_extras=True).items():
             optional = get_origin(hint) is NotRequired
             annotated = get_args(hint)[0] if optional else hint
-            if all(each.holds(self.served) for each in _added(annotated) if isinstance(each, When)):
+            added = _added(annotated)
+            optional |= any(each.holds(self.served) for each in added if isinstance(each, Optional))
+            if all(each.holds(self.served) for each in added if isinstance(each, When)):
                 properties[name] = self._field(annotated)
                 required += [] if optional else [name]
         return {"type": "object", "additionalProperties": False, "required": required, "properties": properties}
@@ -100,7 +113,7 @@ class OpenApiFragment:
     def _field(self, annotated: Any) -> Schema:
         schema = self.described(get_args(annotated)[0] if _added(annotated) else annotated)
         for each in _added(annotated):
-            if not isinstance(each, When):
+            if not isinstance(each, When | Optional):
                 schema |= each(self.served) if callable(each) else each
         return schema
 

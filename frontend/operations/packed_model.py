@@ -1,6 +1,6 @@
 """Calls of the packed text models: token ids are cut into calls of one execution and rows come back in order."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -18,8 +18,11 @@ from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
 from frontend.tritons.triton import bad_answer
 
+Weights = NDArray[np.float32]
 # Fewest characters for which a thread pays off.
 _INLINE_CHARACTERS = 2000
+# The output with the weights of tokens, if a model has them.
+WEIGHTS = "token_weights"
 # Tokens; from model_repository/m3_embedder/1/blocks.py. Smaller requests gain nothing.
 _BLOCK = 768
 
@@ -62,19 +65,30 @@ class PackedModel:
 
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
+        return (await self._outputs(texts, context, [self._output]))[0]
+
+    async def weighed(self, texts: list[Ids], context: RequestContext) -> tuple[NDArray[np.float32], list[Weights]]:
+        """The rows, and the weights of each text's tokens, float32 [tokens]."""
+        rows, weights = await self._outputs(texts, context, [self._output, WEIGHTS])
+        return rows, np.split(weights, np.cumsum([len(text) for text in texts])[:-1])
+
+    async def _outputs(
+        self, texts: list[Ids], context: RequestContext, names: list[str]
+    ) -> Sequence[NDArray[np.float32]]:
+        """These outputs of all texts, in order."""
         self._dispatcher.queue(self._model).refuse_late(context, work(texts), self._calls_at_once)
         parts = pack(texts, self._dispatcher.batch(self._model))
         if len(parts) == 1:
             # Most requests are one call, which needs no task of its own.
-            return await self._request(parts[0], context)
-        calls = (self._request(part, context) for part in parts)
-        return np.concatenate(await gather_or_cancel(calls, lambda: self._calls_at_once))
+            return await self._request(parts[0], context, names)
+        calls = (self._request(part, context, names) for part in parts)
+        found = await gather_or_cancel(calls, lambda: self._calls_at_once)
+        return [np.concatenate(each) for each in zip(*found, strict=True)]
 
-    async def _request(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
-        outputs = [self._output]
-        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), outputs, context, work(texts))
-        rows: NDArray[np.float32] = arrays[self._output]
-        if rows.shape != (1, len(texts), *self._width):
-            raise bad_answer(self._model, f"{len(texts)} texts gave {rows.shape}")
-        first: NDArray[np.float32] = rows[0]
-        return first
+    async def _request(self, texts: list[Ids], context: RequestContext, names: list[str]) -> list[NDArray[np.float32]]:
+        arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), names, context, work(texts))
+        expected = {self._output: (1, len(texts), *self._width), WEIGHTS: (1, sum(map(len, texts)))}
+        for name in names:
+            if arrays[name].shape != expected[name]:
+                raise bad_answer(self._model, f"{len(texts)} texts gave {name} {arrays[name].shape}")
+        return [arrays[name][0] for name in names]

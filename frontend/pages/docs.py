@@ -175,8 +175,6 @@ def rendered(text: str) -> tuple[str, str]:
             title = tokens[index + 1].content
             token.attrSet("id", _slug(title))
             links.append(f'<li><a href="#{_slug(title)}">{markdown.renderInline(title)}</a></li>')
-        elif token.type == "code_block":
-            token.attrSet("class", "sent")
     return f"<ul>{''.join(links)}</ul>", markdown.renderer.render(tokens, markdown.options, environment)
 
 

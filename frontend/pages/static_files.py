@@ -2,11 +2,14 @@
 
 import re
 from collections.abc import Mapping
+from html import escape
 from http import HTTPStatus
 from pathlib import Path
 
 from aiohttp import web
 
+from frontend.app_keys import SETTINGS
+from frontend.catalogue.version import VERSION
 from frontend.errors import NotFound
 from frontend.http.connection import came_to_admin
 from frontend.middleware.ports import is_answered
@@ -15,8 +18,8 @@ from frontend.pages.fixed import Fixed, answer_once
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
 # Shared parts of pages. A comment in a page marks the place of each.
-_HEAD, _HEADER, _SIGN_IN = (
-    (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in")
+_HEAD, _HEADER, _SIGN_IN, _FOOTER = (
+    (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in", "footer")
 )
 _SITE = re.compile(r'<header class="site">.*?</header>', re.DOTALL)
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
@@ -55,6 +58,7 @@ def read_page(file: Path, path: str) -> str:
     page = file.read_text(encoding="utf-8")
     for name, text in (("head", _HEAD), ("header", header), ("sign-in", _SIGN_IN)):
         page = page.replace(f"<!-- {name} -->", text)
+    page = page.replace("  </body>", f"    {_FOOTER.replace('<!-- version -->', VERSION)}\n  </body>")
     # The target of the link that skips the header.
     return page.replace("<main", '<main id="main" tabindex="-1"', 1)
 
@@ -62,7 +66,7 @@ def read_page(file: Path, path: str) -> str:
 def page_response(
     request: web.Request, text: str, headers: Mapping[str, str] = POLICY, status: int = HTTPStatus.OK
 ) -> web.Response:
-    """Answer with a page. Its header links only paths that this port answers."""
+    """Answer with a page. Its header links only paths that this port answers, its footer the manual."""
 
     def make() -> Fixed:
         paths = {resource.canonical for resource in request.app.router.resources()}
@@ -71,9 +75,15 @@ def page_response(
             return match[0] if match[1] in paths and is_answered(request, match[1]) else ""
 
         own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
+        own = own.replace("<!-- manual -->", _manual(request.app[SETTINGS].manual))
         return Fixed.of(own.encode(), {**headers, **_HTML}, status)
 
     return answer_once(request, (text, came_to_admin(request)), make)
+
+
+def _manual(address: str) -> str:
+    """A link to the manual of this version, if there is one."""
+    return f' · <a href="{escape(address.rstrip("/"))}/{VERSION}/index.html">Manual</a>' if address else ""
 
 
 def file_routes(path: str, folder: Path, headers: Mapping[str, str] = POLICY) -> list[web.RouteDef]:

@@ -1,12 +1,13 @@
 """What ``POST /v1/embeddings`` takes."""
 
-from frontend.catalogue.extensions import CLIENT_PARAMETERS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, SPARSE_EMBEDDINGS
 from frontend.catalogue.models import EMBEDDINGS, PREFIXES, Served
-from frontend.parameters.kinds import Choice, Integer, ModelName, Texts
+from frontend.parameters.kinds import Choice, Choices, Integer, ModelName, Texts
 from frontend.parameters.table import Table
 
 MOST_INPUTS = 32
 FORMATS = ("float", "base64")
+DENSE, SPARSE = "dense", "sparse"
 # Values of ``input_type`` of Cohere's, Voyage's and NVIDIA's clients; the first two say that texts are queries.
 _INPUT_TYPES = ("query", "search_query", "document", "passage", "search_document", "classification", "clustering")
 QUERIES = _INPUT_TYPES[:2]
@@ -38,6 +39,12 @@ PARAMETERS = Table(
         "encoding_format", "With `base64`, float32 numbers in little-endian order.", names=FORMATS, default=FORMATS[0]
     ),
     DIMENSIONS,
+    Choices(
+        "outputs",
+        "`dense` for vectors, as without it, `sparse` for the weights of tokens, from models that have them.",
+        names=(DENSE, SPARSE),
+        needs=SPARSE_EMBEDDINGS,
+    ),
     Choice(
         "input_type",
         "Whether the texts are queries or documents, for models that were trained with a prefix for each.",

@@ -131,6 +131,23 @@ class Choice(Text):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Choices(Parameter):
+    """An array of some of ``names``, which is read in their order; repeats count once."""
+
+    names: tuple[str, ...]
+
+    def check(self, value: Any, served: Served) -> tuple[str, ...]:
+        if not isinstance(value, list) or not value:
+            raise self.refusal(f"must be an array of one or more of {', '.join(self.names)}")
+        if any(not isinstance(item, str) or item not in self.names for item in value):
+            raise self.refusal(f"may have {', '.join(self.names)}, and nothing else")
+        return tuple(name for name in self.names if name in value)
+
+    def values(self, served: Served) -> Schema:
+        return {"type": "array", "minItems": 1, "items": one_of(self.names)}
+
+
+@dataclass(frozen=True, kw_only=True)
 class Name(Text):
     """A name of something served, which it stands for. The error of another lists them behind ``listed``."""
 

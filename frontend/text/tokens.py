@@ -68,6 +68,8 @@ class TextTokenizer:
     def __init__(self, folder: Path) -> None:
         settings = json.loads((folder / "quartet.json").read_text(encoding="utf-8"))
         self.max_tokens = int(settings["max_tokens"])
+        # Tokens that have no weight; None for a model that weighs none.
+        self.unweighted: list[int] | None = settings.get("unweighted_tokens")
         self._tokenizer = _read(folder / "tokenizer.json")
         self._text_frame, self._pair_frame = self._frame("a"), self._frame("a", "b")
 

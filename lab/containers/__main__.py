@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from scripts.local_triton.checks import free_port
-from tests.examples import examples
+from tests.examples import samples
 
 _NAME = "quartet-containers"
 _SERVICES = ("frontend", "triton-cpu", "redis", "postgres")
@@ -133,12 +133,14 @@ def ask_as_the_docs_do(project: Project, key: str) -> None:
     values = {"URL": f"http://127.0.0.1:{project.environ['PORT']}", "API_KEY": key, "MOBILE_JWT": token.strip()}
     environ = {**os.environ, **{f"QUARTET_{name}": value for name, value in values.items()}}
     with tempfile.TemporaryDirectory() as folder:
-        for example in examples(Path("docs/start.md")):
-            command = ["bash", "-c", example.command]
+        for sample in samples(Path("docs/start.md")):
+            if not sample.text.startswith("curl "):
+                continue
+            command = ["bash", "-c", sample.text]
             done = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
-            if done.returncode or not done.stdout.startswith(example.begins):
-                raise ProjectError(f"{example.command}\nprinted {done.stdout[:300]} {done.stderr}")
-            print(f"    {example.command.splitlines()[0][8:].split(' ')[0]:45} {done.stdout[:75].strip()}")
+            if done.returncode or not done.stdout.startswith(sample.begins):
+                raise ProjectError(f"{sample.text}\nprinted {done.stdout[:300]} {done.stderr}")
+            print(f"    {sample.text.splitlines()[0][8:].split(' ')[0]:45} {done.stdout[:75].strip()}")
         if not (Path(folder) / "hello.wav").read_bytes().startswith(b"RIFF"):
             raise ProjectError("hello.wav is no WAV")
 

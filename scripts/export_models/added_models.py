@@ -122,7 +122,7 @@ def _configured(repository: Path, name: str, like: str, added: AddedModel, model
     text = text.replace(f'name: "{like}"', f'name: "{added.triton_model}"', 1)
     if model.width:
         text = re.sub(
-            r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \}).*', rf"\g<1>{model.width}\2", text
+            r'(name: "embedding" data_type: TYPE_FP32 dims: \[ -1, )\d+( \] \},?).*', rf"\g<1>{model.width}\2", text
         )
     if beams := added.beam_size or next(iter(_BEAMS.findall(usual)), 0):
         text = _BEAMS.sub(str(beams), text)

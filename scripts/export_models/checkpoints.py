@@ -69,6 +69,8 @@ _WHISPER_FILES = (
 )
 # Each of these has the weights, or names the files that have them.
 WEIGHTS = ("model.safetensors", "pytorch_model.bin", "model.safetensors.index.json", "pytorch_model.bin.index.json")
+# The layer of M3 that weighs tokens, beside its weights.
+TOKEN_HEAD = "sparse_linear.pt"
 # The files besides the weights that are read of an operator's checkpoint, where it has them.
 OWN_FILES = {
     "text": (
@@ -78,6 +80,7 @@ OWN_FILES = {
         "modules.json",
         "quartet.json",
         "sentence_bert_config.json",
+        TOKEN_HEAD,
     ),
     "whisper": (*(name for name in _WHISPER_FILES if name != "model.safetensors"), "vocabulary.json", "vocabulary.txt"),
 }
@@ -143,7 +146,7 @@ EMBEDDER = Checkpoint(
     "5617a9f61b028005a4858fdac845db406aefb181",
     "MIT",
     2_300_000_000,
-    (*_TEXT_FILES, "sentencepiece.bpe.model", "pytorch_model.bin"),
+    (*_TEXT_FILES, "sentencepiece.bpe.model", "pytorch_model.bin", TOKEN_HEAD),
 )
 RERANKER = Checkpoint(
     "BAAI/bge-reranker-v2-m3",
@@ -207,9 +210,13 @@ def voice_files(folder: Path, voice: str) -> list[Path]:
 
 def files_read(folder: Path) -> list[Path]:
     """The files of a text model or a Whisper that an export reads, in a fixed order."""
-    found = sorted(path for path in folder.iterdir() if path.suffix in _READ and path.is_file())
+    found = sorted(path for path in folder.iterdir() if _is_read(path.name) and path.is_file())
     pooling = folder / _POOLING
     return [*found, pooling] if pooling.is_file() else found
+
+
+def _is_read(name: str) -> bool:
+    return name == TOKEN_HEAD or Path(name).suffix in _READ
 
 
 def check_voice(folder: Path, voice: str) -> None:

@@ -15,7 +15,7 @@ from frontend.catalogue.kokoro import Speaker
 from frontend.catalogue.models import ADDED_PREFIX
 from frontend.catalogue.voices import KOKORO, TRITON_PREFIX
 from scripts.export_models import plan
-from scripts.export_models.checkpoints import KOKORO_82M
+from scripts.export_models.checkpoints import KOKORO_82M, TOKEN_HEAD
 from scripts.export_models.demo.published import PUBLISHED
 from scripts.export_models.kokoro.styles import local_file
 from scripts.export_models.precisions import text_precisions
@@ -141,7 +141,9 @@ def _checkpoint(model: str, source: Sources, name: str, digests: Digests) -> str
     """The commit of the hub, or a digest; what is pinned is checked when it is downloaded."""
     checkpoint = source.checkpoint_of(model)
     if checkpoint.revision if checkpoint.own else name == "hub":
-        return f"{checkpoint.repository} {checkpoint.revision}"
+        # Exports of earlier versions did not read it.
+        head = f" {TOKEN_HEAD}" if TOKEN_HEAD in checkpoint.files else ""
+        return f"{checkpoint.repository} {checkpoint.revision}{head}"
     if name == "folder" or checkpoint.own:
         folder = source.fetch(checkpoint)
         return _digest({str(path.relative_to(folder)): digests.of(path) for path in plan.weights_of(model, folder)})

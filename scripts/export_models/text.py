@@ -23,17 +23,19 @@ from transformers import AutoConfig, AutoModel, AutoModelForSequenceClassificati
 from frontend.catalogue.models import EMBEDDINGS, Model
 from scripts.export_models import text_checks, text_int8, text_optimum
 from scripts.export_models.checkpoints import (
+    TOKEN_HEAD,
     SourceError,
     check_promise,
+    hidden_width,
     is_packed,
     read_json,
     usable_positions,
 )
-from scripts.export_models.onnx_graph import save
+from scripts.export_models.onnx_graph import Linear, save
 from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8, Precision, by_speed, text_precisions
 from scripts.export_models.progress import SILENT, Progress
-from scripts.export_models.text_checks import Ids, Run
+from scripts.export_models.text_checks import Ids, Run, Weigh
 from scripts.export_models.text_graph import (
     PairScore,
     Pooling,
@@ -140,7 +142,8 @@ class TextModel:
 
     ``score`` is for an encoder that scores pairs without a head. The graph is written here if it ``is_packed``, else by
     optimum. ``separator`` is the token that ends a text of a pair. The ids of texts are for ``calibration``, for
-    comparisons at every length, and ``held_out`` of the calibration.
+    comparisons at every length, and ``held_out`` of the calibration. An embedder may have a ``head`` that weighs
+    tokens, but for those that are ``unweighted``.
     """
 
     promise: Model
@@ -152,6 +155,8 @@ class TextModel:
     held_out: Ids
     is_packed: bool = True
     separator: int = -1
+    head: Linear | None = None
+    unweighted: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
@@ -164,8 +169,12 @@ class TextModel:
 
     def graph(self, model: Trained, precision: Precision) -> onnx.ModelProto:
         if self.width:
-            return embedder(model, precision, self.pooling, self.width)
+            return embedder(model, precision, self.pooling, self.width, self.head_of(precision))
         return cosine_reranker(model, precision, self.pooling, self.score) if self.score else reranker(model, precision)
+
+    def head_of(self, precision: Precision) -> Linear | None:
+        """The head of an export: on CUDA, all texts would take the time of those that are weighed."""
+        return None if precision == "fp16" else self.head
 
     def padded_graph(self) -> onnx.ModelProto:
         if self.width:
@@ -185,9 +194,21 @@ class TextModel:
         second = np.append(np.int32(self.score.start), ids[end + 1 :])
         return np.array(self.score.of(float(self._vector(ids[:end]) @ self._vector(second))), np.float32)
 
-    def _vector(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+    def token_weights(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        """What the original's head says of the token ids of a text, as FlagEmbedding computes it."""
+        assert self.head is not None
+        return np.maximum(self._hidden(ids).numpy() @ self.head.weight[:, 0] + self.head.bias, 0)
+
+    def _hidden(self, ids: NDArray[np.int32]) -> torch.Tensor:
+        """The last hidden states of a text, [tokens, width]."""
         with torch.inference_mode():
-            hidden = self.original(input_ids=torch.from_numpy(ids.astype(np.int64))[None]).last_hidden_state[0].float()
+            hidden: torch.Tensor = self.original(
+                input_ids=torch.from_numpy(ids.astype(np.int64))[None]
+            ).last_hidden_state
+        return hidden[0].float()
+
+    def _vector(self, ids: NDArray[np.int32]) -> NDArray[np.float32]:
+        hidden = self._hidden(ids)
         pooled = hidden[0] if self.pooling == "cls" else hidden.mean(0)
         vector: NDArray[np.float32] = torch.nn.functional.normalize(pooled, dim=0).numpy()
         return vector
@@ -254,6 +275,9 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
         tokenised(text_int8.held_out(), pairs=not embeds),
         is_packed(source),
         tokenizer.eos_token_id if tokenizer.sep_token_id is None else tokenizer.sep_token_id,
+        # optimum's graphs hand on no hidden states.
+        _token_head(source) if embeds and is_packed(source) else None,
+        _unweighted(tokenizer),
     )
 
 
@@ -276,6 +300,30 @@ def pooling_of(source: Path) -> Pooling:
     raise SourceError(f"{path} asks for a pooling that is neither the first token nor the mean: {sorted(chosen)}")
 
 
+def _token_head(source: Path) -> Linear | None:
+    """The layer of a checkpoint that weighs tokens (M3-Embedding, Chen et al. 2024), if it has one."""
+    path = source / TOKEN_HEAD
+    if not path.is_file():
+        return None
+    try:
+        found = torch.load(path, map_location="cpu", weights_only=True)
+        head = Linear(found["weight"].float().numpy().T, found["bias"].float().numpy())
+    except Exception as error:
+        # Of a file that is damaged, or not one of weights, torch raises anything.
+        raise SourceError(f"{path} has no weight and bias of a linear layer") from error
+    if (head.weight.shape, head.bias.shape) != ((hidden_width(source), 1), (1,)):
+        raise SourceError(f"{path} is for other hidden states than {source} has")
+    if not (np.isfinite(head.weight).all() and np.isfinite(head.bias).all()):
+        raise SourceError(f"{path} has numbers that are not finite")
+    return head
+
+
+def _unweighted(tokenizer: Any) -> tuple[int, ...]:
+    """The special tokens that FlagEmbedding leaves out of a text's weights."""
+    named = (tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id, tokenizer.unk_token_id)
+    return tuple(sorted({token for token in named if token is not None}))
+
+
 def _pair_score(source: Path, tokenizer: Any) -> PairScore:
     """How the ``quartet.json`` of a checkpoint makes a score of a cosine."""
     path = source / "quartet.json"
@@ -296,8 +344,9 @@ def export(model: TextModel, source: Path, target: Path, precision: Precision, p
     int8 = precision == "int8"
     inputs = text_int8.calibrate(model.original.base_model, model.calibration, progress) if int8 else {}
     weights = trained(model.original, inputs, progress)
+    weighs = {"unweighted_tokens": model.unweighted} if model.head_of(precision) else {}
     # A name for the graph would keep its weights in memory.
-    write(model.graph(weights, precision), precision, target, max_tokens=model.promise.max_tokens)
+    write(model.graph(weights, precision), precision, target, max_tokens=model.promise.max_tokens, **weighs)
     inputs.clear()
     return _checks(model, source, target, precision, progress)
 
@@ -312,12 +361,20 @@ def _checks(model: TextModel, source: Path, target: Path, precision: Precision, 
         model.original.half()
         found = text_checks.fp16(model.name, lambda some: np.stack([model.answer(ids) for ids in some]), texts, wanted)
         return [*found, not_checked(model.name, "fp16: on CUDA itself")]
-    run = session(target, processors())
-    alone = text_checks.batch_invariant(model.name, run, model.of_every_length)
+    loaded = _loaded(target, processors())
+    limits = {"int8": text_checks.INT8, "bf16": text_checks.BF16}.get(precision, text_checks.FP32)
+    found = [text_checks.batch_invariant(model.name, loaded.compute, model.of_every_length)]
     if precision == "fp32":
-        return [alone, text_checks.exact(model.name, run, texts, wanted)]
-    limits = text_checks.INT8 if precision == "int8" else text_checks.BF16
-    return [alone, *text_checks.close(model.name, limits, run, texts, wanted)]
+        found.append(text_checks.exact(model.name, loaded.compute, texts, wanted))
+    else:
+        found += text_checks.close(model.name, limits, loaded.compute, texts, wanted)
+    if model.head is not None and loaded.weighs:
+        weigh = weights_of(loaded)
+        found.append(text_checks.batch_invariant(model.name, weigh, model.of_every_length, "token weights"))
+        found.append(
+            text_checks.token_weights(model.name, limits, weigh, texts, [model.token_weights(ids) for ids in texts])
+        )
+    return found
 
 
 def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings: Any) -> None:
@@ -330,5 +387,14 @@ def write(graph: onnx.ModelProto, precision: Precision, target: Path, **settings
 
 def session(folder: Path, threads: int = 2) -> Run:
     """The model in ``folder`` as a function from the token ids of texts to one row per text, as Triton runs it."""
-    run: Run = triton_module("m3_embedder", "texts").TextModel(folder, threads).compute
+    run: Run = _loaded(folder, threads).compute
     return run
+
+
+def weights_of(loaded: Any) -> Weigh:
+    """The same of ``_loaded`` to the weights of the tokens of each text."""
+    return lambda texts: loaded.weigh(texts, np.ones(len(texts), bool))[1]
+
+
+def _loaded(folder: Path, threads: int) -> Any:
+    return triton_module("m3_embedder", "texts").TextModel(folder, threads)

@@ -26,20 +26,27 @@ _LARGEST_LIMIT = 65_504 / 2
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of ``precision`` for vectors (1 - cosine), scores, and the share of pairs in another order."""
+    """Limits of ``precision`` for vectors (1 - cosine), scores, and the share of pairs in another order.
+
+    The limit for ``weights`` of tokens is the length of the difference as a share of theirs.
+    """
 
     precision: str
     cosine: float
     score: float
     order: float
+    weights: float
 
 
-INT8 = Limits("int8", cosine=1e-3, score=2.5e-2, order=2e-2)
-BF16 = Limits("bf16", cosine=2e-4, score=1e-2, order=1e-2)
-FP16 = Limits("fp16", cosine=1e-4, score=5e-3, order=1e-2)
+INT8 = Limits("int8", cosine=1e-3, score=2.5e-2, order=2e-2, weights=1e-1)
+BF16 = Limits("bf16", cosine=2e-4, score=1e-2, order=1e-2, weights=4e-2)
+FP16 = Limits("fp16", cosine=1e-4, score=5e-3, order=1e-2, weights=2e-2)
+FP32 = Limits("fp32", cosine=0, score=0, order=0, weights=1e-5)
 
 Ids = list[NDArray[np.int32]]
 Run = Callable[[Ids], NDArray[np.float32]]
+# The same to the weights [tokens] of the tokens of each text.
+Weigh = Callable[[Ids], list[NDArray[np.float32]]]
 
 
 def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:
@@ -60,11 +67,11 @@ def of_every_length(tokenizer: Any, longest: int, *, pair: bool) -> Ids:
     return texts
 
 
-def batch_invariant(name: str, run: Run, texts: Ids) -> Check:
-    """The largest difference between a text's row alone and in a batch with all others."""
+def batch_invariant(name: str, run: Run | Weigh, texts: Ids, what: str = "text") -> Check:
+    """The largest difference between a text's row, or its weights, alone and in a batch with all others."""
     together = run(texts)
     change = max(float(np.abs(run([text])[0] - row).max()) for text, row in zip(texts, together, strict=True))
-    return Check(name, "text alone and in a batch", change, _EXACT_LIMIT)
+    return Check(name, f"{what} alone and in a batch", change, _EXACT_LIMIT)
 
 
 def exact(name: str, run: Run, texts: Ids, wanted: NDArray[np.float32]) -> Check:
@@ -88,6 +95,13 @@ def close(name: str, limits: Limits, run: Run, texts: Ids, wanted: NDArray[np.fl
         Check(name, f"{precision}: 1 - cosine", turned, limits.cosine),
         Check(name, f"{precision}: neighbours in another order", float(np.mean(changed)), limits.order),
     ]
+
+
+def token_weights(name: str, limits: Limits, weigh: Weigh, texts: Ids, wanted: list[NDArray[np.float32]]) -> Check:
+    """How far the weights of all tokens are from the original's, ``wanted``."""
+    expected = np.concatenate(wanted)
+    error = np.linalg.norm(np.concatenate(weigh(texts)) - expected) / max(float(np.linalg.norm(expected)), 1e-12)
+    return Check(name, f"{limits.precision}: token weights", float(error), limits.weights)
 
 
 def disorder(wanted: NDArray[np.float32], got: NDArray[np.float32]) -> float:

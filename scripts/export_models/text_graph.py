@@ -26,6 +26,8 @@ MASKED = -1e9
 _VECTOR = 16
 
 Pooling = Literal["cls", "mean"]
+# The input that says which texts are weighed, and the output with the weights of their tokens.
+WEIGHED, TOKEN_WEIGHTS = "weighed", "token_weights"
 
 
 # Where the texts lie
@@ -227,8 +229,8 @@ class Encoder:
         self._g, self._trained, self._shape, self._precision = g, weights, weights.shape, precision
         self._float = np.float16 if precision == "fp16" else np.float32
 
-    def build(self, ids: str, pack: Packing, *, first_token_only: bool) -> str:
-        """The last hidden states FP32 [tokens, width], or only those of each text's first token, [texts, width].
+    def build(self, ids: str, pack: Packing, rows: str = "") -> str:
+        """The last hidden states FP32 [tokens, width], or only those of the tokens ``rows``, INT64 [rows].
 
         ``ids`` are the token ids, INT64 [tokens].
         """
@@ -237,17 +239,11 @@ class Encoder:
         x, norm = self._embed(ids, pack.positions), "embeddings.LayerNorm"
         for layer in self._trained.progress.over(range(self._shape.layers), "building layers"):
             name = f"encoder.layer.{layer}"
-            tokens = pack.starts if first_token_only and layer == self._shape.layers - 1 else ""
+            tokens = rows if layer == self._shape.layers - 1 else ""
             build = self._int8_layer if self._precision == "int8" else self._layer
             x, norm = build(x, norm, name, tokens), f"{name}.output.LayerNorm"
         hidden = self._norm(x, norm)
-        if on_cuda:
-            return g.cast(hidden, TensorProto.FLOAT)
-        if not first_token_only:
-            return hidden
-        # OpenVINO computes in float32 what reaches the output without another matrix product, and that would be all
-        # sums between layers. A product with the identity keeps them in bfloat16.
-        return g.op("MatMul", hidden, g.weight(np.eye(self._shape.width, dtype=np.float32), "identity"))
+        return g.cast(hidden, TensorProto.FLOAT) if on_cuda else hidden
 
     def _embed(self, ids: str, positions: str) -> str:
         g, w = self._g, self._trained.weights
@@ -337,9 +333,25 @@ def _query_key_value(layer: str) -> list[str]:
 
 def _pooled(g: Graph, model: Trained, precision: Precision, pooling: Pooling, ids: str, pack: Packing) -> str:
     """One vector per text, FP32 [texts, width]: of its first token, or the mean of its tokens."""
-    hidden = Encoder(g, model, precision).build(ids, pack, first_token_only=pooling == "cls")
+    encoder = Encoder(g, model, precision)
     if pooling == "cls":
+        return _last(g, precision, encoder.build(ids, pack, pack.starts), model.shape.width)
+    return _mean(g, encoder.build(ids, pack), pack)
+
+
+def _last(g: Graph, precision: Precision, hidden: str, width: int) -> str:
+    """Hidden states [texts, width] as an output.
+
+    OpenVINO computes in float32 what reaches the output without another matrix product, and that would be all sums
+    between layers. A product with the identity keeps them in bfloat16.
+    """
+    if precision == "fp16":
         return hidden
+    return g.op("MatMul", hidden, g.weight(np.eye(width, dtype=np.float32), "identity"))
+
+
+def _mean(g: Graph, hidden: str, pack: Packing) -> str:
+    """The mean of each text's hidden states [tokens, width], [texts, width]."""
     batch = padded_batch(g, pack)
     real = g.op("Unsqueeze", g.cast(batch.real, TensorProto.FLOAT), g.constant([2]))
     total = g.op("ReduceSum", g.op("Mul", g.op("Gather", hidden, batch.tokens), real), g.constant([1]), keepdims=0)
@@ -352,15 +364,57 @@ def _normalised(g: Graph, x: str) -> str:
     return g.op("Div", x, g.op("Max", length, g.constant(1e-12, np.float32)))
 
 
-def embedder(model: Trained, precision: Precision, pooling: Pooling, promised: int = 0) -> onnx.ModelProto:
-    """``input_ids`` and ``lengths`` to ``embedding`` FP32 [texts, width], L2-normalised, padded to ``promised``."""
+def embedder(
+    model: Trained, precision: Precision, pooling: Pooling, promised: int = 0, head: Linear | None = None
+) -> onnx.ModelProto:
+    """``input_ids`` and ``lengths`` to ``embedding`` FP32 [texts, width], L2-normalised, padded to ``promised``.
+
+    With a ``head`` [width, 1], which processors alone have, also ``weighed`` BOOL [texts] to ``token_weights`` FP32
+    [tokens]: what the head says of each token of the texts that are weighed, if it is more than zero.
+    """
     g, width = Graph(), model.shape.width
     missing = max(0, promised - width)
-    vector = _normalised(g, _pooled(g, model, precision, pooling, *packed_inputs(g)))
+    ids, pack = packed_inputs(g)
+    inputs, outputs = (
+        text_inputs(),
+        [helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", width + missing])],
+    )
+    if head is None:
+        pooled = _pooled(g, model, precision, pooling, ids, pack)
+    else:
+        pooled = _pooled_and_weighed(g, model, precision, pooling, ids, pack, head)
+        inputs.append(helper.make_tensor_value_info(WEIGHED, TensorProto.BOOL, ["texts"]))
+        outputs.append(helper.make_tensor_value_info(TOKEN_WEIGHTS, TensorProto.FLOAT, ["tokens"]))
+    vector = _normalised(g, pooled)
     padded = g.op("Pad", vector, g.constant([0, 0, 0, missing])) if missing else vector
     g.op("Identity", padded, output="embedding")
-    output = helper.make_tensor_value_info("embedding", TensorProto.FLOAT, ["texts", width + missing])
-    return g.model(text_inputs(), [output])
+    return g.model(inputs, outputs)
+
+
+def _pooled_and_weighed(
+    g: Graph, model: Trained, precision: Precision, pooling: Pooling, ids: str, pack: Packing, head: Linear
+) -> str:
+    """As ``_pooled``, and ``token_weights``. The last layer computes only tokens that are read."""
+    is_weighed = g.op("Gather", WEIGHED, pack.text_of)
+    is_read = g.op("Or", is_weighed, g.op("Equal", pack.positions, g.constant(0)))
+    encoder = Encoder(g, model, precision)
+    if pooling == "cls":
+        hidden = encoder.build(ids, pack, g.op("Reshape", g.op("NonZero", is_read), g.constant([-1])))
+        row_of = g.op("Sub", g.op("CumSum", g.cast(is_read, TensorProto.INT64), g.constant(0)), g.constant(1))
+        first = g.op("Gather", hidden, g.op("Gather", row_of, pack.starts))
+        pooled = _last(g, precision, first, model.shape.width)
+    else:
+        hidden, row_of = (
+            encoder.build(ids, pack),
+            g.op("Range", g.constant(0), g.op("Squeeze", pack.total), g.constant(1)),
+        )
+        pooled = _mean(g, hidden, pack)
+    # OpenVINO would sum a single column differently for other numbers of tokens; it computes whole vectors alike.
+    columns = np.pad(head.weight, ((0, 0), (0, _VECTOR - 1)))
+    found = g.op("Gather", g.op("MatMul", hidden, g.weight(columns, "head")), g.constant(0), axis=1)
+    weights = g.op("Relu", g.op("Add", found, g.constant(head.bias[0], np.float32)))
+    g.op("Where", is_weighed, g.op("Gather", weights, row_of), g.constant(0, np.float32), output=TOKEN_WEIGHTS)
+    return pooled
 
 
 def reranker(model: Trained, precision: Precision) -> onnx.ModelProto:

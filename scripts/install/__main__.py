@@ -57,6 +57,7 @@ PARTS = {
     "fuzz": Part("what fuzzing needs", ("tests/fuzz/requirements.txt",)),
     "lab": Part("what the lab needs", ("lab/requirements.txt",)),
     "audit": Part("what audits", ("scripts/install/requirements-audit.txt",), _VENV / "audit"),
+    "manual": Part("what builds the manual", ("scripts/install/requirements-manual.txt",), _VENV / "manual"),
     "clients": Part("clients to test with", ("tests/clients/requirements.txt",), _VENV / "clients"),
     **{
         f"{_PEERS}{kind}": Part(

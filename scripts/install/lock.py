@@ -32,6 +32,7 @@ _TOGETHER = {
 _ALONE = {
     "docker/requirements.txt": "images",
     "scripts/install/requirements-audit.txt": "audit",
+    "scripts/install/requirements-manual.txt": "manual",
     "tests/clients/requirements.txt": "clients",
 }
 LOCKS = _TOGETHER | _ALONE

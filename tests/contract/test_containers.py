@@ -13,16 +13,16 @@ import pytest
 import yaml
 
 from tests.conftest import ROOT
-from tests.examples import examples
+from tests.examples import samples
 
 _PACKAGES = Path(sysconfig.get_path("purelib"))
 
 
 def test_every_curl_example_of_the_first_calls_has_an_answer() -> None:
-    found = list(examples(ROOT / "docs" / "start.md"))
-    written = re.findall(r"^    curl ", (ROOT / "docs" / "start.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(found) == len(written) > 0
-    assert [example.command for example in found if not example.begins and "-o hello.wav" not in example.command] == []
+    page = ROOT / "docs" / "start.md"
+    found = [sample for sample in samples(page) if sample.text.startswith("curl ")]
+    assert len(found) == len(re.findall(r"^curl ", page.read_text(encoding="utf-8"), re.MULTILINE)) > 0
+    assert [sample.text for sample in found if not sample.begins and "-o hello.wav" not in sample.text] == []
 
 
 @pytest.mark.parametrize(

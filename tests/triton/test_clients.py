@@ -1,8 +1,7 @@
-"""Unmodified clients and the examples of docs/api.md, each in a separate process."""
+"""Unmodified clients, each in a separate process."""
 
 import json
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -13,17 +12,11 @@ import pytest
 
 from scripts.run.stack import Stack
 from tests.conftest import ROOT
-from tests.examples import Example, examples
 
 pytestmark = pytest.mark.triton
 
 CLIENTS = Path(sys.prefix) / "clients"
 SENTENCE = "Good morning, Anna. Can you buy some bread today?"
-GUIDE = ROOT / "docs" / "api.md"
-# A stack has no admin key.
-EXAMPLES = [example for example in examples(GUIDE) if "QUARTET_ADMIN_KEY" not in example.command]
-PROGRAMS = re.findall(r"^```python\n(.*?)^```", GUIDE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
-SAYS = ["Good morning, Anna", 'b\'{"object":"list"']
 
 
 def _said(stack: Stack, folder: Path, *command: str) -> str:
@@ -90,20 +83,3 @@ def test_cohere_and_jina_clients_rerank(stack: Stack) -> None:
     assert answer["cohere"] == answer["cohere, version 2"] == answer["jina"]
     assert answer["cohere"][0] == 1
     assert answer["scores"][0] == answer["scores"][1]
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What one example writes the next one reads."""
-    return tmp_path_factory.mktemp("guide")
-
-
-@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.command.split("$QUARTET_URL")[1].split()[0])
-def test_an_example_of_the_guide_answers_as_it_says(stack: Stack, folder: Path, example: Example) -> None:
-    assert _said(stack, folder, "bash", "-c", example.command).startswith(example.begins)
-    assert b"error" not in b"".join(file.read_bytes()[:100] for file in folder.iterdir())
-
-
-@pytest.mark.parametrize(("program", "says"), [*zip(PROGRAMS, SAYS, strict=True)])
-def test_a_program_of_the_guide_says_what_it_should(stack: Stack, folder: Path, program: str, says: str) -> None:
-    assert _said(stack, folder, sys.executable, "-c", program).startswith(says)

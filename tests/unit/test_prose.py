@@ -20,6 +20,19 @@ def test_a_wording_that_readers_stumble_over_is_named_with_a_better_one() -> Non
     assert found == "write 'anyone who, or you': Whoever calls gets an answer."
 
 
+def test_three_short_sentences_in_a_row_are_named() -> None:
+    (found,) = prose.problems(
+        "It reads. It waits: a second. It ends. This sentence is longer than those before it are."
+    )
+    assert found == "say how these belong together: It reads. It waits: a second. It ends."
+
+
+def test_short_sentences_that_a_longer_one_or_a_paragraph_parts_may_stay() -> None:
+    assert not list(prose.problems("It reads. It waits until there is room for another call. It ends. It goes."))
+    assert not list(prose.problems("It reads. It waits.\n\nIt ends. It goes."))
+    assert not list(prose.problems("- It reads.\n- It waits.\n- It ends."))
+
+
 def test_a_link_to_no_file_or_heading_is_named(tmp_path: Path) -> None:
     (tmp_path / "other.md").write_text("# A heading, with `code`\n", encoding="utf-8")
     page = tmp_path / "page.md"

@@ -10,7 +10,8 @@ from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.operations.embeddings.protocol import EmbeddingRequest
-from frontend.operations.packed_model import PackedModel
+from frontend.operations.packed_model import PackedModel, Weights
+from frontend.text.tokens import Ids
 
 OUTPUT = "embedding"
 
@@ -29,16 +30,31 @@ class EmbeddingPipeline:
         self, request: EmbeddingRequest, context: RequestContext, reserve: Reserves
     ) -> tuple[NDArray[np.float32], int]:
         """Unit vectors float32 [texts, width or dimensions] in order, and the total tokens."""
+        ids = await self.tokenize(request, context)
+        tokens = sum(map(len, ids))
+        async with reserve(request.model, tokens):
+            return shortened(await self._models[request.model].rows(ids, context), request.dimensions), tokens
+
+    def unweighted(self, model: str) -> list[int] | None:
+        """The tokens to which a model gives no weight, or None if it weighs none."""
+        return self._models[model].tokenizer.unweighted
+
+    async def weigh(
+        self, request: EmbeddingRequest, ids: list[Ids], context: RequestContext
+    ) -> tuple[NDArray[np.float32], list[Weights]]:
+        """The vectors of texts with these token ids, and the weights of each text's tokens, float32 [tokens]."""
+        vectors, weights = await self._models[request.model].weighed(ids, context)
+        return shortened(vectors, request.dimensions), weights
+
+    async def tokenize(self, request: EmbeddingRequest, context: RequestContext) -> list[Ids]:
+        """The token ids of each text, with what the model has before queries or documents."""
         texts, model = request.texts, self._models[request.model]
         served = self._served[request.model]
         if prefix := served.query_prefix if request.is_query else served.document_prefix:
             texts = [prefix + text for text in texts]
-        ids = await model.tokenize(
+        return await model.tokenize(
             lambda: model.tokenizer.texts(texts, truncate=request.truncate), sum(map(len, texts)), context
         )
-        tokens = sum(map(len, ids))
-        async with reserve(request.model, tokens):
-            return shortened(await model.rows(ids, context), request.dimensions), tokens
 
 
 def shortened(vectors: NDArray[np.float32], dimensions: int) -> NDArray[np.float32]:

@@ -3,15 +3,16 @@
 import base64
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypedDict
+from typing import Annotated, Any, Literal, NotRequired, TypedDict
 
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.catalogue.extensions import CLIENT_PARAMETERS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, SPARSE_EMBEDDINGS
 from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.errors import InvalidRequest
-from frontend.parameters.embeddings import FORMATS, PARAMETERS, QUERIES
+from frontend.http.schemas import needs, optional_with
+from frontend.parameters.embeddings import DENSE, FORMATS, PARAMETERS, QUERIES
 
 _TOKENS = (
     "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
@@ -24,7 +25,7 @@ class EmbeddingRequest:
     """Texts to embed, none empty. ``truncate`` is whether long ones are cut, or refused.
 
     Some models learned queries and documents with different prefixes; ``is_query`` is whether these are queries.
-    ``dimensions`` are the numbers of a vector that are wanted, 0 for all.
+    ``dimensions`` are the numbers of a vector that are wanted, 0 for all. ``outputs`` are what each text is to have.
     """
 
     model: str
@@ -33,6 +34,7 @@ class EmbeddingRequest:
     truncate: bool = True
     is_query: bool = False
     dimensions: int = 0
+    outputs: tuple[str, ...] = (DENSE,)
 
 
 def _vector(served: Served) -> dict[str, Any]:
@@ -47,11 +49,19 @@ def _vector(served: Served) -> dict[str, Any]:
     }
 
 
+class SparseVector(TypedDict):
+    """The weights of a text's tokens, without those of 0 and of special tokens."""
+
+    indices: Annotated[list[int], {"description": "Ids of tokens, each once, ascending."}]
+    values: Annotated[list[float], {"description": "The largest weight of each token in the text."}]
+
+
 class Embedding(TypedDict):
     object: Literal["embedding"]
     index: Annotated[int, {"minimum": 0}]
     # No type, since base64 is a string: of alternatives, generated clients make wrappers.
-    embedding: Annotated[Any, _vector]
+    embedding: Annotated[Any, optional_with(SPARSE_EMBEDDINGS), _vector]
+    sparse: NotRequired[Annotated[SparseVector, needs(SPARSE_EMBEDDINGS)]]
 
 
 class _Usage(TypedDict):
@@ -80,6 +90,7 @@ def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
         encoding_format=given["encoding_format"] if is_first else given.get("embedding_type") or FORMATS[0],
         is_query=given.get("input_type") in QUERIES,
         dimensions=_dimensions(given, served),
+        outputs=given.get("outputs") or (DENSE,),
     )
 
 

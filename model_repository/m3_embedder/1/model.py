@@ -1,6 +1,7 @@
 """Triton's Python model for texts on a processor: packed token ids to rows. ``texts.py`` does the work.
 
-A request has all its texts in one row: ``input_ids``, the token ids of all texts end to end, and ``lengths``.
+A request has all its texts in one row: ``input_ids``, the token ids of all texts end to end, and ``lengths``. An
+embedder computes the weights of the tokens too, for requests that ask for that output.
 """
 
 import json
@@ -17,6 +18,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from texts import TextModel
 from threads import threads_of
 
+_WEIGHTS = "token_weights"
 # Each check for cancelled requests is a call over a pipe.
 _POLL_SECONDS = 0.05
 
@@ -59,8 +61,7 @@ class TritonPythonModel:
 
     def initialize(self, args):
         config = json.loads(args["model_config"])
-        (output,) = config["output"]
-        self._output = output["name"]
+        self._output = config["output"][0]["name"]
         threads = threads_of(config["parameters"]["intra_threads"]["string_value"])
         self._model = TextModel(Path(args["model_repository"]) / args["model_version"], threads)
 
@@ -68,17 +69,26 @@ class TritonPythonModel:
         given = [_texts(request) for request in requests]
         counts = [len(texts or []) for texts in given]
         callers = _Callers(requests, counts)
+        asked = np.array([_WEIGHTS in request.requested_output_names() for request in requests])
         try:
-            rows = self._model.compute([text for texts in given for text in texts or []], callers.wait)
+            rows, weights = self._model.weigh(
+                [text for texts in given for text in texts or []], np.repeat(asked, counts), callers.wait
+            )
         except Exception as error:  # Boundary: an exception that leaves here would send file paths to clients.
             pb_utils.Logger.log_error(f"texts failed: {error!r}")
             return [_failure("texts failed", pb_utils.TritonError.INTERNAL) for _ in requests]
-        parts = np.split(rows, np.cumsum(counts)[:-1])
-        return [self._response(*each) for each in zip(given, callers.waiting, parts, strict=True)]
+        ends = np.cumsum(counts)
+        parts = [(rows[end - count : end], weights[end - count : end]) for end, count in zip(ends, counts, strict=True)]
+        return [self._response(*each) for each in zip(given, callers.waiting, parts, asked, strict=True)]
 
-    def _response(self, texts, waiting, rows):
+    def _response(self, texts, waiting, part, asked):
         if texts is None:
             return _failure("lengths are not those of the tokens", pb_utils.TritonError.INVALID_ARG)
         if not waiting:
             return _failure("cancelled", pb_utils.TritonError.CANCELLED)
-        return pb_utils.InferenceResponse([pb_utils.Tensor(self._output, rows[None])])
+        rows, weights = part
+        tensors = [pb_utils.Tensor(self._output, rows[None])]
+        # A request that names no outputs asks for all that there are.
+        if asked and self._model.weighs:
+            tensors.append(pb_utils.Tensor(_WEIGHTS, np.concatenate([*weights, np.zeros(0, np.float32)])[None]))
+        return pb_utils.InferenceResponse(tensors)

@@ -18,6 +18,9 @@ _POLL_MS = 50
 # The rows of the padded batch have a multiple of this length.
 _PLACES = 16
 
+# The graph's input that says which texts are weighed, where it has one.
+_WEIGHED = "weighed"
+
 Ids = NDArray[np.int32]
 Rows = NDArray[np.float32]
 # Whether a caller waits for any of the texts with these indices.
@@ -46,34 +49,52 @@ class TextModel:
         # OpenVINO takes long to compile products of integers.
         self._slow_to_compile = settings["precision"] == "int8"
         self._compile()
-        self._shape = self._request.get_output_tensor().data.shape[1:]
+        self._shape = self._request.get_output_tensor(0).data.shape[1:]
 
     def compute(self, texts: Sequence[Ids], wanted: Wanted = lambda _: True) -> Rows:
         """Rows [texts, ...] for the token ids of each text, in order; zeros for texts without callers."""
+        return self.weigh(texts, np.zeros(len(texts), bool), wanted)[0]
+
+    def weigh(
+        self, texts: Sequence[Ids], weighed: NDArray[np.bool_], wanted: Wanted = lambda _: True
+    ) -> tuple[Rows, list[Rows]]:
+        """The rows, and the weights [tokens] of the tokens of each text that is ``weighed``; zeros for other texts.
+
+        Without weights in the graph, all are zeros.
+        """
         rows = np.zeros((len(texts), *self._shape), np.float32)
+        weights = [np.zeros(len(text), np.float32) for text in texts]
         for block in blocks(np.array([len(text) for text in texts], np.int32)):
             block_texts = [texts[number] for number in block]
-            if wanted(block) and self._finished(block_texts, partial(wanted, block)):
-                rows[block] = self._request.get_output_tensor().data
-        return rows
+            if wanted(block) and self._finished(block_texts, weighed[block], partial(wanted, block)):
+                rows[block] = self._request.get_output_tensor(0).data
+                if self.weighs and weighed[block].any():
+                    ends = np.cumsum([len(text) for text in block_texts])[:-1]
+                    found = np.split(self._request.get_output_tensor(1).data.copy(), ends)
+                    for number, of_text in zip(block, found, strict=True):
+                        weights[number] = of_text
+        return rows, weights
 
     def _compile(self) -> None:
-        self._request: Any = self._processor.compiled(self._graph, keep=self._slow_to_compile).create_infer_request()
+        compiled = self._processor.compiled(self._graph, keep=self._slow_to_compile)
+        self.weighs = any(_WEIGHED in port.names for port in compiled.inputs)
+        self._request: Any = compiled.create_infer_request()
         # The first run lays out the weights. Do it before any caller waits.
-        self._start([np.zeros(1, np.int32)])
+        self._start([np.zeros(1, np.int32)], np.ones(1, bool))
         self._request.wait()
 
-    def _start(self, texts: Sequence[Ids]) -> None:
+    def _start(self, texts: Sequence[Ids], weighed: NDArray[np.bool_]) -> None:
         self._lengths = [len(text) for text in texts]
-        self._request.start_async({"input_ids": np.concatenate(texts), "lengths": np.array(self._lengths, np.int32)})
+        inputs = {"input_ids": np.concatenate(texts), "lengths": np.array(self._lengths, np.int32)}
+        self._request.start_async(inputs | ({_WEIGHED: weighed} if self.weighs else {}))
 
-    def _finished(self, texts: Sequence[Ids], wanted: Callable[[], bool]) -> bool:
+    def _finished(self, texts: Sequence[Ids], weighed: NDArray[np.bool_], wanted: Callable[[], bool]) -> bool:
         """Run the graph. Return False if it was cancelled because nobody waits."""
         try:
             if self._request is None:
                 self._compile()
             before = self._lengths
-            self._start(texts)
+            self._start(texts, weighed)
             while not self._request.wait_for(_POLL_MS):
                 if not wanted():
                     self._cancel(before)
@@ -95,5 +116,7 @@ class TextModel:
         # OpenVINO raises this for a cancelled run.
         with suppress(RuntimeError):
             self._request.wait()
-        self._start([np.zeros(length, np.int32) for length in _unlike(before)])
+        # All weighed, they have another number of weighed tokens too.
+        unlike = _unlike(before)
+        self._start([np.zeros(length, np.int32) for length in unlike], np.ones(len(unlike), bool))
         self._request.wait()

@@ -77,10 +77,10 @@ def test_the_guide_leaves_out_what_is_not_served() -> None:
 
 
 def test_markup_in_the_guide_stays_text_and_each_section_is_linked() -> None:
-    contents, text = rendered("# Title\n\n## <b>One</b> & `two`\n\n<script>\n\n    curl <x>\n")
+    contents, text = rendered("# Title\n\n## <b>One</b> & `two`\n\n<script>\n\n```bash\ncurl <x>\n```\n")
     assert contents == '<ul><li><a href="#b-one-b-two">&lt;b&gt;One&lt;/b&gt; &amp; <code>two</code></a></li></ul>'
     assert '<h2 id="b-one-b-two">' in text
-    assert ("<script>" in text, '<pre class="sent"><code>curl &lt;x&gt;' in text) == (False, True)
+    assert ("<script>" in text, '<pre><code class="language-bash">curl &lt;x&gt;' in text) == (False, True)
 
 
 async def test_the_page_shows_the_guide(client: Client, settings: Settings) -> None:

@@ -1,10 +1,14 @@
 """The pages that a person can look at, the one at /, which leads to all of them, and the administration's of keys."""
 
+import dataclasses
 import re
 
 import pytest
 
-from tests.conftest import Client
+from frontend.catalogue.version import VERSION
+from frontend.config.settings import Settings
+from tests.conftest import Client, running
+from tests.fakes import FakeTriton
 from tests.http.calls import APART
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -35,6 +39,25 @@ async def test_the_start_page_links_every_page_and_each_is_answered(client: Clie
 async def test_a_page_links_the_others_and_says_which_it_is(client: Client, path: str) -> None:
     assert await _links(client, path) >= {*PAGES}
     assert re.findall(r'<a href="([^"]*)" aria-current="page">', await _text(client, path)) == [path]
+
+
+@pytest.mark.parametrize("path", [*PAGES, "/docs/reference", "/nothing"])
+async def test_a_page_ends_with_the_version_and_no_link_to_a_manual_that_is_not_there(
+    client: Client, path: str
+) -> None:
+    async with client.get(path, headers={"Authorization": "", "Accept": "text/html"}) as response:
+        text = await response.text()
+    assert re.findall("<footer>.*</footer>", text) == [f"<footer>Quartet {VERSION}</footer>"]
+
+
+@pytest.mark.parametrize("address", ["https://docs.example.com/quartet", "/manual/"])
+@pytest.mark.asyncio(loop_scope="function")
+async def test_a_page_links_the_manual_of_this_version(settings: Settings, triton: FakeTriton, address: str) -> None:
+    async with running(dataclasses.replace(settings, manual=address), triton) as client:
+        for path in PAGES:
+            footer = re.findall("<footer>.*</footer>", await _text(client, path))
+            link = f'<a href="{address.rstrip("/")}/{VERSION}/index.html">Manual</a>'
+            assert footer == [f"<footer>Quartet {VERSION} · {link}</footer>"]
 
 
 async def _parts(client: Client, text: str) -> dict[str, str]:

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from frontend.dispatch.batch_size import Work
 from frontend.dispatch.fair_share import Call
 from frontend.dispatch.scheduler import Rules
 from frontend.tritons.inference import Capacity
@@ -129,6 +130,41 @@ def test_a_frontend_without_a_share_has_one_call_at_a_time() -> None:
     assert scene.sent() == [first]
     scene.end(first)
     assert scene.sent() == [second]
+
+
+@pytest.mark.parametrize(
+    ("work", "capacity", "seconds", "sent"),
+    [
+        # Calls that are cut to executions, on the instances of processors: nothing waits in Triton.
+        (DIVISIBLE, Capacity(2, 4), 0.3, 2),
+        (DIVISIBLE, Capacity(2, 4), 0.05, 4),
+        # With one instance it would idle between two executions, and calls that share one wait for each other.
+        (DIVISIBLE, Capacity(1, 4), 0.3, 2),
+        (Work(1.0), Capacity(2, 4), 0.3, 4),
+        (DIVISIBLE, Capacity(1, 4), 1.1, 1),
+        (Work(1.0), Capacity(1, 1), 0.3, 1),
+        (Work(1.0), Capacity(1, 1), 0.05, 2),
+        (DIVISIBLE, Capacity(2, 4, gpu=True), 0.3, 4),
+    ],
+)
+def test_how_many_executions_are_in_flight(work: Work, capacity: Capacity, seconds: float, sent: int) -> None:
+    scene = Scene()
+    its = scene.model("m", work)
+    scene.triton("a", m=capacity)
+    its._seconds = seconds
+    scene.enter_all(9, "m", cost=work.least)
+    assert len(scene.sent()) == sent
+
+
+def test_a_higher_tier_has_the_next_execution_to_itself() -> None:
+    scene = Scene()
+    its = scene.model("m", DIVISIBLE)
+    scene.triton("a", m=Capacity(2, 4))
+    its._seconds = 0.3
+    scene.enter_all(9, "m", cost=3)
+    assert len(scene.sent()) == 2
+    company = scene.enter("m", COMPANY, cost=1)
+    assert scene.sent() == [company]
 
 
 def test_short_texts_pass_a_waiting_long_one() -> None:

@@ -65,10 +65,11 @@ def test_long_executions_of_one_instance_go_together_only_if_they_are_sent_toget
     assert not _has_room(triton.models["m"], _call(0.5), alone=True, now=0.1)
 
 
-def test_no_call_waits_in_triton_behind_a_long_execution() -> None:
+def test_no_call_waits_in_triton_behind_a_long_execution_but_one_that_goes_before_all_in_flight() -> None:
     triton = _triton(m=PROCESSORS)
     triton.begin(_call(), "m", now=0.0)
-    assert not _has_room(triton.models["m"], _call(priority=COMPANY), alone=True)
+    assert not _has_room(triton.models["m"], _call(0.1), alone=True)
+    assert _fill(triton, "m", _call(0.1, COMPANY), alone=True) == 1
 
 
 def test_a_call_that_goes_before_all_in_flight_may_be_one_over_the_bound_and_only_one() -> None:

@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
+from tritonclient.grpc.model_config_pb2 import ModelConfig
 
 from frontend.catalogue.added_models import AddedModel, added_in, describe
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
@@ -143,6 +145,13 @@ def test_a_folder_has_the_code_and_the_configurations_of_the_model_it_is_like(re
         assert 'name: "added_embed-e5"' in text
         assert "dims: [ -1, 384 ]" in text
     assert added_in(repository).models == (PROMISE,)
+
+
+def test_an_added_embedder_gives_vectors_and_weights_of_tokens(repository: Path) -> None:
+    prepare(repository, E5, PROMISE)
+    text = (repository / "added_embed-e5" / "config.pbtxt").read_text(encoding="utf-8")
+    outputs = text_format.Parse(text, ModelConfig()).output
+    assert [(each.name, list(each.dims)) for each in outputs] == [("embedding", [-1, 384]), ("token_weights", [-1])]
 
 
 def test_a_whisper_searches_with_the_beams_that_its_entry_says(repository: Path) -> None:

@@ -59,6 +59,7 @@ def test_a_moved_folder_has_the_same_stamp(folder: Path, model: str) -> None:
         ("m3_embedder", f"{EMBEDDER.repository}/model.safetensors"),
         ("m3_embedder", f"{EMBEDDER.repository}/config.json"),
         ("m3_embedder", f"{EMBEDDER.repository}/1_Pooling/config.json"),
+        ("m3_embedder", f"{EMBEDDER.repository}/sparse_linear.pt"),
         ("whisper_turbo", f"{WHISPER_TURBO.repository}/model.safetensors"),
         ("piper_amy", f"{VOICES.repository}/{VOICE_FILES['amy']}.onnx"),
         ("piper_amy", f"{VOICES.repository}/{VOICE_FILES['amy']}.onnx.json"),
@@ -74,6 +75,7 @@ def test_other_bytes_change_the_stamp_of_their_model_alone(folder: Path, model: 
 def test_a_picture_beside_the_weights_does_not_count(folder: Path) -> None:
     before = _of("m3_embedder", folder)
     (folder / EMBEDDER.repository / "plot.png").write_bytes(b"1")
+    (folder / EMBEDDER.repository / "colbert_linear.pt").write_bytes(b"1")
     (folder / EMBEDDER.repository / "README.md").write_bytes(b"1")
     assert _of("m3_embedder", folder) == before
 

@@ -299,6 +299,74 @@ def test_the_exported_vector_is_pooled_as_the_checkpoint_says(tmp_path: Path, me
     assert np.abs(vector - torch.nn.functional.normalize(wanted, dim=0).numpy()).max() < 1e-5
 
 
+def _write_head(folder: Path, weight: Any = None, **more: Any) -> None:
+    generator = torch.Generator().manual_seed(5)
+    weight = torch.randn(1, 64, generator=generator).half() if weight is None else weight
+    torch.save({"weight": weight, "bias": torch.full((1,), 0.5), **more}, folder / "sparse_linear.pt")
+
+
+def _settings(folder: Path) -> Any:
+    return json.loads((folder / "out" / "quartet.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.usefixtures("short_texts")
+@pytest.mark.parametrize("precision", ["fp32", "bf16", pytest.param("int8", marks=exact_int8)])
+def test_the_head_of_a_checkpoint_is_exported_and_checked(tmp_path: Path, precision: Precision) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    _write_head(tmp_path / "checkpoint")
+    last = _loaded("m3_embedder", tmp_path, precision)[-2:]
+    assert [check.what for check in last] == ["token weights alone and in a batch", f"{precision}: token weights"]
+    assert all(check.passed for check in last)
+    assert _settings(tmp_path)["unweighted_tokens"] == [0, 1, 2, 3]
+
+
+@pytest.mark.usefixtures("short_texts")
+def test_weights_that_differ_from_the_originals_fail_their_check(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    _write_head(tmp_path / "checkpoint")
+    own = TextModel.token_weights
+    monkeypatch.setattr(TextModel, "token_weights", lambda model, ids: own(model, ids) * np.float32(1.5))
+    assert [check.what for check in _loaded("m3_embedder", tmp_path, "fp32") if check.failed] == ["fp32: token weights"]
+
+
+@pytest.mark.usefixtures("short_texts")
+@pytest.mark.parametrize("head", [True, False])
+def test_an_export_for_cuda_and_one_without_a_head_weigh_nothing(tmp_path: Path, head: bool) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    if head:
+        _write_head(tmp_path / "checkpoint")
+    checks = _loaded("m3_embedder", tmp_path, "fp16" if head else "fp32")
+    assert not any("weights" in check.what for check in checks)
+    assert "unweighted_tokens" not in _settings(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason"),
+    [
+        ({"weight": torch.ones(1, 65)}, "is for other hidden states than"),
+        ({"weight": torch.ones(2, 64)}, "is for other hidden states than"),
+        ({"bias": torch.ones(2)}, "is for other hidden states than"),
+        ({"weight": torch.full((1, 64), torch.nan)}, "has numbers that are not finite"),
+        ({"weight": "a"}, "has no weight and bias of a linear layer"),
+    ],
+)
+def test_a_head_that_does_not_fit_is_one_sentence(tmp_path: Path, given: dict[str, Any], reason: str) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    _write_head(tmp_path / "checkpoint", **given)
+    with pytest.raises(SourceError, match=rf"sparse_linear\.pt {reason}"):
+        text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
+
+
+def test_code_in_the_head_of_a_checkpoint_does_not_run(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    _write_head(tmp_path / "checkpoint", code=_Code(tmp_path / "ran"))
+    with pytest.raises(SourceError, match=r"sparse_linear\.pt has no weight and bias"):
+        text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
+    assert not (tmp_path / "ran").exists()
+
+
 @pytest.fixture
 def configured(tmp_path: Path) -> Path:
     xlmr().config.save_pretrained(tmp_path)

@@ -12,10 +12,15 @@ from onnx import helper
 from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaForSequenceClassification
 
 from scripts.export_models import text_graph
-from scripts.export_models.onnx_graph import Graph
+from scripts.export_models.onnx_graph import Graph, Linear
 from scripts.export_models.onnx_passes import replace_nodes
+from scripts.export_models.precisions import Precision
+from scripts.export_models.text import write
 from scripts.export_models.text_checks import FP16, Run
-from scripts.export_models.text_graph import EncoderShape, PairScore, trained
+from scripts.export_models.text_graph import EncoderShape, PairScore, Pooling, trained
+from scripts.export_models.text_int8 import calibrate
+from scripts.export_models.triton_code import triton_module
+from tests.processors import exact_int8
 from tests.unit.export_models.packed_attention import PACKED, on_a_processor
 from tests.unit.export_models.small_texts import LENGTHS, SIZES, first_token, load, texts, xlmr
 
@@ -72,6 +77,52 @@ def test_the_reranker_gives_the_originals_scores(tmp_path: Path) -> None:
         with torch.inference_mode():
             logit = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).logits[0, 0]
         assert abs(score - torch.sigmoid(logit).item()) < 1e-5
+
+
+HEAD = Linear(np.random.default_rng(3).normal(0, 0.3, (64, 1)).astype(np.float32), np.array([0.02], np.float32))
+
+
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=exact_int8)])
+@pytest.mark.parametrize("pooling", ["cls", "mean"])
+def test_tokens_weigh_what_flag_embedding_says_and_vectors_stay(
+    tmp_path: Path, precision: Precision, pooling: Pooling
+) -> None:
+    """FlagEmbedding: ``torch.relu(sparse_linear(last_hidden_state))``."""
+    model, given = xlmr(), texts((1, 2, 17, 257, 1000))
+    of_int8 = calibrate(model, given) if precision == "int8" else {}
+    for name, head in (("with", HEAD), ("without", None)):
+        (tmp_path / name).mkdir()
+        write(text_graph.embedder(trained(model, of_int8), precision, pooling, 0, head), precision, tmp_path / name)
+    graph, plain = (triton_module("m3_embedder", "texts").TextModel(tmp_path / name, 1) for name in ("with", "without"))
+    layer = torch.nn.Linear(64, 1)
+    layer.load_state_dict({"weight": torch.from_numpy(HEAD.weight.T), "bias": torch.from_numpy(HEAD.bias)})
+    rows, weights = graph.weigh(given, np.ones(len(given), bool))
+    with torch.inference_mode():
+        states = [model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state for text in given]
+        wanted = [torch.relu(layer(each))[0, :, 0].numpy() for each in states]
+    error = np.linalg.norm(np.concatenate(weights) - np.concatenate(wanted)) / np.linalg.norm(np.concatenate(wanted))
+    assert error < (1e-5 if precision == "fp32" else 3e-2)
+    assert np.abs(rows - plain.compute(given)).max() < (1e-5 if precision == "fp32" else 1e-2)
+
+
+@pytest.mark.parametrize("precision", ["fp32", pytest.param("int8", marks=exact_int8)])
+def test_weights_and_vectors_do_not_depend_on_the_company(tmp_path: Path, precision: Precision) -> None:
+    model, given = xlmr(), texts((1, 2, 17, 40, 41, 64, 257, 1000))
+    of_int8 = calibrate(model, given) if precision == "int8" else {}
+    write(text_graph.embedder(trained(model, of_int8), precision, "cls", 0, HEAD), precision, tmp_path)
+    graph = triton_module("m3_embedder", "texts").TextModel(tmp_path, 1)
+    every = np.ones(len(given), bool)
+    rows, weights = graph.weigh(given, every)
+    some = np.arange(len(given)) % 2 == 0
+    for asked in (some, ~some, ~every):
+        rows_of_some, weights_of_some = graph.weigh(given, asked)
+        assert (rows_of_some == rows).all()
+        for is_asked, found, text in zip(asked, weights_of_some, weights, strict=True):
+            assert (found == text * is_asked).all()
+    for text, row, found in zip(given, rows, weights, strict=True):
+        alone = graph.weigh([text], every[:1])
+        assert (alone[0][0] == row).all()
+        assert (alone[1][0] == found).all()
 
 
 SCORE = PairScore(slope=12.0, middle=0.2, start=1, separator=2)

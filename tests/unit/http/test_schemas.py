@@ -5,7 +5,7 @@ import pytest
 
 from frontend.catalogue.extensions import SUBTITLES
 from frontend.catalogue.models import Served
-from frontend.http.schemas import OpenApiFragment, needs
+from frontend.http.schemas import OpenApiFragment, needs, optional_with
 from frontend.parameters import embeddings, transcription
 from frontend.parameters.table import Table
 
@@ -50,6 +50,18 @@ def test_an_answer_gives_its_schema() -> None:
         ),
         "Item": _object(["number", "anything"], number={"type": "integer", "minimum": 0}, anything={}),
     }
+
+
+class _Vector(TypedDict):
+    embedding: Annotated[Any, optional_with(SUBTITLES), {"minItems": 1}]
+
+
+@pytest.mark.parametrize(("extensions", "required"), [(frozenset[str](), ["embedding"]), (frozenset({SUBTITLES}), [])])
+def test_a_field_that_an_extension_may_leave_out_is_required_without_it(
+    extensions: frozenset[str], required: list[str]
+) -> None:
+    own = OpenApiFragment(Served.of(extensions=extensions))
+    assert own.described(_Vector) == _object(required, embedding={"minItems": 1})
 
 
 def test_a_field_of_an_extension_is_described_if_it_is_on() -> None:

@@ -15,10 +15,13 @@ FOLDER = ROOT / "model_repository" / "m3_embedder" / "1"
 
 
 class Request:
-    """Texts of these lengths, without ``missing`` tokens. ``cancelled`` is true when the caller has disconnected."""
+    """Texts of these lengths, without ``missing`` tokens. ``cancelled`` is true when the caller has disconnected.
 
-    def __init__(self, *lengths: int, missing: int = 0, cancelled: bool = False) -> None:
-        self.cancelled = cancelled
+    With ``weights`` it asks for those of the tokens too.
+    """
+
+    def __init__(self, *lengths: int, missing: int = 0, cancelled: bool = False, weights: bool = False) -> None:
+        self.cancelled, self.weights = cancelled, weights
         self.tensors = {
             "input_ids": np.arange(sum(lengths) - missing, dtype=np.int32)[None],
             "lengths": np.array([lengths], np.int32),
@@ -27,16 +30,22 @@ class Request:
     def is_cancelled(self) -> bool:
         return self.cancelled
 
+    def requested_output_names(self) -> list[str]:
+        return ["embedding", *["token_weights"] * self.weights]
+
 
 class TextModel:
-    """A text's row is its length, or zeros if nobody waits for its block; texts of 99 tokens fail."""
+    """A text's row is its length, or zeros if nobody waits for its block; texts of 99 tokens fail.
+
+    Each token of a text weighs its length.
+    """
 
     def __init__(self, folder: Path, threads: int) -> None:
         self.folder, self.threads = folder, threads
         self.computed: list[int] = []
-        self.block = 1
+        self.block, self.weighs = 1, True
 
-    def compute(self, texts: Sequence[Any], wanted: Callable[[Any], bool]) -> Any:
+    def weigh(self, texts: Sequence[Any], weighed: Any, wanted: Callable[[Any], bool]) -> Any:
         lengths = np.array([len(text) for text in texts], int)
         if 99 in lengths:
             raise RuntimeError("/secret/path")
@@ -44,7 +53,10 @@ class TextModel:
         done = np.concatenate([block for block in blocks if wanted(block)] or [np.zeros(0, int)])
         self.computed, rows = lengths[done].tolist(), np.zeros((len(texts), 2), np.float32)
         rows[done] = lengths[done, None]
-        return rows
+        return rows, [
+            np.full(length, length * is_weighed, np.float32)
+            for length, is_weighed in zip(lengths, weighed, strict=True)
+        ]
 
 
 @pytest.fixture
@@ -109,3 +121,19 @@ def test_each_request_of_a_failed_run_has_an_error_of_its_own_without_its_reason
     assert first.error.args[1] == second.error.args[1] == TritonError.INTERNAL
     assert first.error is not second.error
     assert "/secret" not in first.error.args[0]
+
+
+def test_only_requests_that_ask_for_weights_get_them(instance: Any) -> None:
+    requests = [Request(2, weights=True), Request(3), Request(1, 4, weights=True), Request(weights=True)]
+    answers = instance.execute(requests)
+    assert _rows(answers) == [[[2, 2]], [[3, 3]], [[1, 1], [4, 4]], []]
+    assert [len(answer.output_tensors) for answer in answers] == [2, 1, 2, 2]
+    found = [answers[at].list_of("token_weights") for at in (0, 2, 3)]
+    assert found == [[2, 2], [1, 4, 4, 4, 4], []]
+
+
+def test_an_export_without_weights_answers_a_request_for_all_outputs_without_them(instance: Any) -> None:
+    """Clients of Triton that name no output ask for all."""
+    instance._model.weighs = False
+    (answer,) = instance.execute([Request(2, weights=True)])
+    assert [tensor.name for tensor in answer.output_tensors] == ["embedding"]

@@ -1,7 +1,7 @@
 """Which texts Triton's model computes together, and what it computes of them."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from scripts.export_models import text_graph
 from scripts.export_models.onnx_graph import Graph
 from scripts.export_models.text import write
 from scripts.export_models.text_graph import text_inputs
@@ -128,6 +129,61 @@ def test_a_graph_that_failed_to_compile_is_compiled_for_the_next_texts(
     with pytest.raises(MemoryError):
         model.compute(_texts(4))
     assert model.compute(_texts(4)).tolist() == [[4, 0]]
+
+
+def _slow_weights(g: Graph, lengths: str, ids: str) -> Any:
+    """As ``_slow``; a token that is weighed weighs its id, and the hidden states of others are not computed."""
+    width, floats = 256, TensorProto.FLOAT
+    pack = text_graph.packing(g, lengths, ids)
+    weighed = g.op("Gather", "weighed", pack.text_of)
+    read = g.op("Or", weighed, g.op("Equal", pack.positions, g.constant(0)))
+    rows = g.op("Reshape", g.op("NonZero", read), g.constant([-1]))
+    column = g.op("Unsqueeze", g.cast(g.op("Gather", ids, rows), floats), g.constant([1]))
+    x = g.op("Mul", column, g.constant(np.ones((1, width)), np.float32))
+    for number in range(40):
+        x = g.op("Relu", g.op("MatMul", x, g.weight(np.eye(width, dtype=np.float32), f"layer.{number}")))
+    found = g.op("Gather", x, g.constant(0), axis=1)
+    at = g.op("Sub", g.op("CumSum", g.cast(read, TensorProto.INT64), g.constant(0)), g.constant(1))
+    g.op("Where", weighed, g.op("Gather", found, at), g.constant(0, np.float32), output="token_weights")
+    first = g.op("Gather", found, g.op("Gather", at, pack.starts))
+    sides = [g.op("Unsqueeze", each, g.constant([1])) for each in (g.cast(lengths, floats), first)]
+    g.op("Concat", *sides, output="embedding", axis=1)
+    info = helper.make_tensor_value_info
+    outputs = [info("embedding", floats, ["texts", 2]), info("token_weights", floats, ["tokens"])]
+    return g.model([*text_inputs(), info("weighed", TensorProto.BOOL, ["texts"])], outputs)
+
+
+@pytest.fixture(scope="module")
+def weighing(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return code.TextModel(_written(_slow_weights, tmp_path_factory.mktemp("weighing")), 1)
+
+
+def _weighed(model: Any, *lengths: int, which: Sequence[bool], wanted: Any = lambda _: True) -> Any:
+    texts = [np.arange(1, length + 1, dtype=np.int32) for length in lengths]
+    rows, weights = model.weigh(texts, np.array(which), wanted)
+    return rows.tolist(), [each.tolist() for each in weights]
+
+
+def test_tokens_of_the_texts_that_are_weighed_have_weights_in_order(weighing: Any) -> None:
+    assert weighing.weighs
+    rows, weights = _weighed(weighing, 900, 3, 2, which=[True, False, True])
+    assert rows == [[900, 1], [3, 1], [2, 1]]
+    assert weights == [list(range(1, 901)), [0, 0, 0], [1, 2]]
+
+
+def test_a_graph_without_weights_gives_zeros(model: Any) -> None:
+    assert not model.weighs
+    assert _weighed(model, 2, which=[True])[1] == [[0, 0]]
+
+
+@pytest.mark.parametrize("length", [1, 2, 3, 12, 36, 48])
+@pytest.mark.parametrize("is_weighed", [True, False])
+def test_after_a_cancelled_block_the_next_is_weighed_right(weighing: Any, length: int, is_weighed: bool) -> None:
+    expected = _weighed(weighing, length, which=[is_weighed])
+    cancelled = _weighed(weighing, 60_000, which=[True], wanted=_asked(True, *[False] * 100))
+    assert not any(cancelled[1][0])
+    assert _weighed(weighing, length, which=[is_weighed]) == expected
+    assert expected == ([[length, 1]], [list(range(1, length + 1)) if is_weighed else [0] * length])
 
 
 def test_an_export_for_cuda_is_refused(folder: Path, tmp_path: Path) -> None:

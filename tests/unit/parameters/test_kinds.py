@@ -9,10 +9,11 @@ from jsonschema import Draft202012Validator
 from frontend.catalogue.models import Served
 from frontend.errors import InvalidRequest, TooLarge
 from frontend.parameters.forms import Decimal, Several, Switch
-from frontend.parameters.kinds import Boolean, Choice, Integer, ModelName, Name, Number, Parameter, Text, Texts
+from frontend.parameters.kinds import Boolean, Choice, Choices, Integer, ModelName, Name, Number, Parameter, Text, Texts
 
 SERVED = Served.of()
 CHOICE = Choice("a", names=("mp3", "wav"), default="mp3")
+CHOICES = Choices("a", names=("dense", "sparse"))
 COUNT, BETWEEN = Integer("a"), Integer("a", most=5)
 NUMBER, BOOLEAN = Number("a", least=0.5, most=2, default=1), Boolean("a", default=False)
 TEXTS = Texts("a", most=2)
@@ -32,6 +33,7 @@ MODEL = ModelName(named=_named)
     [
         (Text("a"), None),
         (CHOICE, "mp3"),
+        (CHOICES, None),
         (COUNT, None),
         (BETWEEN, None),
         (NUMBER, 1),
@@ -74,6 +76,11 @@ def test_a_valid_value_is_returned_and_fits_the_schema(kind: Parameter, value: o
         (Text("a", required=True), "", "a must be a string that is not empty"),
         (CHOICE, "ogg", "a must be one of mp3, wav"),
         (CHOICE, 1, "a must be a string"),
+        (CHOICES, "dense", "a must be an array of one or more of dense, sparse"),
+        (CHOICES, [], "a must be an array of one or more of dense, sparse"),
+        (CHOICES, {"dense": 1}, "a must be an array of one or more of dense, sparse"),
+        (CHOICES, ["dense", "colbert"], "a may have dense, sparse, and nothing else"),
+        (CHOICES, [["dense"]], "a may have dense, sparse, and nothing else"),
         (COUNT, 0, "a must be a positive integer"),
         (COUNT, True, "a must be a positive integer"),
         (COUNT, "5", "a must be a positive integer"),
@@ -165,3 +172,9 @@ def test_several_values_may_be_given_in_either_spelling(name: str) -> None:
 def test_a_description_stands_in_the_schema() -> None:
     assert Text("a", "A text.").schema(SERVED) == {"type": "string", "description": "A text."}
     assert Text("a", lambda served: f"{len(served.models)} models.").schema(SERVED)["description"] == "6 models."
+
+
+@pytest.mark.parametrize("value", [["dense", "sparse"], ["sparse", "dense"], ["sparse", "dense", "sparse"]])
+def test_choices_have_one_order_and_no_repeats(value: list[str]) -> None:
+    assert CHOICES.read({"a": value}, SERVED) == ("dense", "sparse")
+    Draft202012Validator(CHOICES.schema(SERVED)).validate(value)

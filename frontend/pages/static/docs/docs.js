@@ -8,7 +8,7 @@ for (const code of document.querySelectorAll("article code")) {
   code.textContent = code.textContent.replace(ADDRESS, location.origin);
 }
 // Answers are for reading.
-for (const pre of document.querySelectorAll("article pre.sent, article pre:has(> .language-python, > .language-js)")) {
+for (const pre of document.querySelectorAll("article pre:has(> .language-bash, > .language-python, > .language-js)")) {
   const box = make("div", { class: "copied" });
   pre.replaceWith(box);
   box.append(pre, copyButton(() => pre.textContent, "it"));

@@ -1,0 +1,57 @@
+"""Which values must not be in a report, and how a text is rid of them."""
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from frontend.config.fields import Fields
+from frontend.config.settings import Settings
+from frontend.observe.hiding import HIDDEN, without_credentials
+
+SECRET = frozenset(item.name for item in fields(Fields) if item.metadata["secret"])
+# Of a name that is no setting, the value may be a secret under a misspelt name.
+SHOWN = frozenset(item.name for item in fields(Settings) if item.name not in (*SECRET, "added"))
+# The kind of a database says much, and its address says too much.
+_KINDS = ("postgresql", "redis", "rediss", "sqlite")
+# Shorter values are parts of other words.
+_SHORTEST = 4
+# What stands before the last @ of a word is a user and a password, and a query may have a token.
+_USER = re.compile(r"(\w+://)?[^\s\"']*@")
+_QUERY = re.compile(r"(\w+://[^\s\"'?]*\?)[^\s\"']+")
+
+
+def hidden(address: str) -> str:
+    """A secret value, of which only the kind of a known service is left."""
+    kind, colon, _ = address.partition("://")
+    return f"{kind}://{HIDDEN}" if colon and kind in _KINDS else HIDDEN
+
+
+def secrets_of(values: Mapping[str, Any]) -> list[str]:
+    """Every text that must not be shown, from settings as they were read; the longest first."""
+    whole = [str(value) for name, value in values.items() if name not in SHOWN]
+    found = {each for value in whole for each in (value, *_of_address(value))}
+    # Lines of a log have the forms of Python and of JSON, in which quotes and backslashes differ.
+    plain = {form for each in found for form in (each, unquote(each))}
+    written = plain | {repr(each)[1:-1] for each in plain}
+    forms = written | {json.dumps(each)[1:-1] for each in written}
+    return sorted((form for form in forms if len(form) >= _SHORTEST), key=len, reverse=True)
+
+
+def without_secrets(text: str, secrets: Iterable[str]) -> str:
+    for secret in secrets:
+        text = text.replace(secret, HIDDEN)
+    text = _QUERY.sub(rf"\1{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
+    return without_credentials(text)
+
+
+def _of_address(value: str) -> Iterator[str]:
+    """The password and the values after the question mark, if it is an address."""
+    try:
+        parts = urlsplit(value)
+    except ValueError:
+        return
+    if parts.scheme in _KINDS:
+        yield from filter(None, (parts.password, *(each for _, each in parse_qsl(parts.query))))

@@ -1,0 +1,1 @@
+"""Embeddings with the weights of tokens."""
