@@ -16,14 +16,14 @@ STATE ?= build
 unexport PYTHONDONTWRITEBYTECODE
 
 # A misspelt variable would be ignored. Settings and what programs read from the environment may be given here too.
-VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS SOAK FUZZ AUDIT DOCS APT VENV
+VARIABLES := PYTHON PORT MODELS FOLDER VOICES_FOLDER PRECISION STRICT FACTS STATE FIT PROCESSORS BENCH TUNE PEERS MUTANTS SOAK FUZZ AUDIT DOCS RELEASE APT VENV
 GIVEN := $(foreach name,$(.VARIABLES),$(if $(findstring command line,$(origin $(name))),$(name)))
 ENVIRONMENT := QUARTET_% HF_% PIP_% UV_% OMP_% %_proxy %_PROXY %_ENDPOINT TEST_% CUDA_VISIBLE_DEVICES TMPDIR SHELL SSL_CERT_% REQUESTS_CA_BUNDLE XDG_% LANG LC_%
 ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit docs documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit docs release documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -212,6 +212,9 @@ audit: $(VENV)/installed-audit ## ask OSV and npm for known vulnerabilities of a
 
 docs: $(VENV)/installed-manual ## build the manual, with search, for a web server or a browser alone; DOCS="--into /srv/manual"
 	@$(VENV)/manual/bin/python -m scripts.manual $(DOCS)
+
+release: $(VENV)/base ## prepare a version, or tag and build what was prepared; RELEASE="prepare 1.1.0", then RELEASE=make
+	@$(BIN)/python -m scripts.release $(RELEASE)
 
 documents: $(VENV)/installed-tests ## regenerate the tables of docs that come from the code
 	@$(BIN)/python -m scripts.documents

@@ -24,7 +24,6 @@ REASONS = (
     "needs perf_analyzer",
     "needs the hub's models",
     "takes minutes",
-    "has a test of its own",
 )
 # Characters. Longer outputs have numbers, which differ between processors.
 _COMPARED = 30

@@ -2,7 +2,7 @@
 
 Measures the peak of each operation, then sends ten times that, of each alone and with ``--together`` of all at once, by
 a free key in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
-heeds Retry-After. Then the callers hang up, and five seconds later nothing may be in hand.
+heeds Retry-After. Goodput is what both get. Then the callers hang up, and five seconds later nothing may be in hand.
 """
 
 import argparse
@@ -49,13 +49,14 @@ _HEAD = (
     "in hand 5 s later",
 )
 # Small calls, as people wait for.
-_SENTENCE = "Good morning, Anna. Can you buy some bread today?"
+_SENTENCE, _SPOKEN = "Good morning, Anna. Can you buy some bread today?", "Can you buy some bread today?"
+_HEARD, _HEARD_SECONDS = clip(1, 3.0, 4.0)
 _DOCUMENTS = ["We bake bread every morning.", "The trains run every hour.", "Flour and water.", "It rains."]
 COMPANY: Mapping[str, Call] = {
     "embeddings": Call("/embeddings", 1, {"model": "embed-m3", "input": _SENTENCE}),
     "rerank": Call("/rerank", 1, {"model": "rerank-v2-m3", "query": _SENTENCE, "documents": _DOCUMENTS}),
-    "speech": Call("/audio/speech", 1, {"model": "tts-1", "voice": "ryan", "input": "Can you buy some bread today?"}),
-    "transcriptions": Call("/audio/transcriptions", 1, file=clip(1, 3.0, 4.0)[0], fields=(("model", "stt-1"),)),
+    "speech": Call("/audio/speech", len(_SPOKEN), {"model": "tts-1", "voice": "ryan", "input": _SPOKEN}),
+    "transcriptions": Call("/audio/transcriptions", _HEARD_SECONDS, file=_HEARD, fields=(("model", "stt-1"),)),
 }
 
 
@@ -220,6 +221,8 @@ class Overload:
         for answer in answers:
             if answer.status == 200 and answer.at > _RAMP_SECONDS:
                 good[answer.operation] += answer.units / (self._seconds - _RAMP_SECONDS)
+        for name, samples in company.items():
+            good[name] += sum(each.units for each in samples if each.status == 200) / (self._seconds - _RAMP_SECONDS)
         parts = {name: good[name] / peaks[name] for name in rates}
         idle = {name: p95([each.seconds for each in alone[name]]) for name in rates}
         beside = {name: p95([each.seconds for each in company[name]]) for name in rates}

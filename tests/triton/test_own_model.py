@@ -20,7 +20,7 @@ from tests.conftest import ROOT
 pytestmark = pytest.mark.triton
 PAGE = (ROOT / "docs" / "own-triton-model.md").read_text(encoding="utf-8")
 PYTHON, CONFIG, INPUTS = (
-    re.findall(rf"^```{kind}(?: title=.*?)?\n({begin}.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
+    re.findall(rf"^```{kind}\n({begin}.*?)^```", PAGE, re.MULTILINE | re.DOTALL)[0]
     for kind, begin in (("python", "import"), ("", "name:"), ("json", "{"))
 )
 (REQUEST,) = re.findall(r"infer -d '(.*?)'", PAGE, re.DOTALL)
