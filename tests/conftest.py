@@ -228,8 +228,10 @@ async def client(settings: Settings, triton: FakeTriton) -> AsyncIterator[Client
 def product_settings(folder: Path) -> dict[str, str]:
     """The environment of a product that keeps its state in a folder, with limits that no test reaches."""
     limits = "\n".join(f"{name} = 1_000_000" for name in LIMITS)
-    # Clients of other rerank servers call it, too.
-    values = 'extensions = "rerank_dialects"\nwrong_keys_a_minute = 0\nunpaid_seconds = 1000'
+    # Clients of other rerank servers call it, too, and LangChain with its own settings.
+    values = (
+        'extensions = "rerank_dialects, large_batches, token_arrays"\nwrong_keys_a_minute = 0\nunpaid_seconds = 1000'
+    )
     text = f"{values}\n[limits]\n{limits}\n"
     (folder / "quartet.toml").write_text(text, encoding="utf-8")
     return {

@@ -42,8 +42,8 @@ Taken = tuple[bool, list[Count]]
 class Counters(Protocol):
     """Count requests."""
 
-    async def take(self, limits: Sequence[Limit]) -> Taken:
-        """Count one request under every limit if all are open; return whether it passed, and the counts."""
+    async def take(self, limits: Sequence[Limit], requests: int = 1) -> Taken:
+        """Count ``requests`` under every limit if all have room; return whether they passed, and the counts."""
 
 
 class MemoryCounters:
@@ -53,12 +53,13 @@ class MemoryCounters:
         self._storage = cast(MinuteStorage, storage_from_string("async+minutes://"))
         self._limiter = SlidingWindowCounterRateLimiter(self._storage)
 
-    async def take(self, limits: Sequence[Limit]) -> Taken:
+    async def take(self, limits: Sequence[Limit], requests: int = 1) -> Taken:
         *others, last = limits
         # Nothing here waits, so that no other request comes between.
-        passed = all([await self._limiter.test(limit) for limit in others]) and await self._limiter.hit(last)
+        open_ = all([await self._limiter.test(limit, cost=requests) for limit in others])
+        passed = open_ and await self._limiter.hit(last, cost=requests)
         if passed:
             for limit in others:
-                await self._limiter.hit(limit)
+                await self._limiter.hit(limit, cost=requests)
         windows = [await self._storage.get_sliding_window(limit.key, MINUTE) for limit in limits]
         return passed, [Count.of(limit.amount, window) for limit, window in zip(limits, windows, strict=True)]

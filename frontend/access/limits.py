@@ -27,6 +27,23 @@ class Limiter:
         message = f"rate limit exceeded ({reached.limit}/min)"
         raise RateLimited(message, headers={**_headers(reached), "Retry-After": str(reached.retry_after)})
 
+    async def take_more(self, caller: Caller, name: str, more: int) -> Mapping[str, str]:
+        """Count ``more`` requests of one that was counted and has the work of several.
+
+        If it is more than a limit, it passes in a window without other requests.
+        """
+        limits = self._of(caller, name)
+        widened = [Limit(max(limit.amount, more + 1), limit.key) for limit in limits]
+        passed, counts = await self.counters.take(widened, more)
+        shown = [replace(count, limit=limit.amount) for count, limit in zip(counts, limits, strict=True)]
+        if passed:
+            return _headers(min(shown, key=lambda count: count.remaining))
+        # Where one more would pass, if so many less were allowed.
+        waits = [replace(count, limit=count.limit - more + 1) for count in counts]
+        place = max(range(len(waits)), key=lambda place: (not waits[place].open, waits[place].retry_after))
+        message = f"rate limit exceeded ({shown[place].limit}/min); this request counts as {more + 1}"
+        raise RateLimited(message, headers={**_headers(shown[place]), "Retry-After": str(waits[place].retry_after)})
+
     async def usage(self, caller: Caller) -> dict[str, Count]:
         """The use of each of the caller's limits; ``organisation`` is the limit that its organisation's keys share."""
         limits = {name: self._of(caller, name)[0] for name in self.limits}

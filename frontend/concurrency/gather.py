@@ -1,41 +1,10 @@
 """Run several calls of one request in parallel."""
 
 import asyncio
-from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-
-
-class _Gate:
-    """A semaphore whose size, ``at_once``, is read again whenever a call comes or ends. It is at least 1."""
-
-    def __init__(self, at_once: Callable[[], float]) -> None:
-        self._at_once = at_once
-        self._running = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
-
-    @asynccontextmanager
-    async def admit(self) -> AsyncIterator[None]:
-        admitted = asyncio.get_running_loop().create_future()
-        self._waiting.append(admitted)
-        self._admit_waiting()
-        try:
-            await admitted
-            yield
-        finally:
-            # A call that was cancelled just after it was admitted counts as running.
-            self._running -= admitted.done() and not admitted.cancelled()
-            self._admit_waiting()
-
-    def _admit_waiting(self) -> None:
-        while self._waiting and self._running < max(1, self._at_once()):
-            admitted = self._waiting.popleft()
-            if not admitted.done():
-                admitted.set_result(None)
-                self._running += 1
 
 
 async def gather_or_cancel(
@@ -45,25 +14,29 @@ async def gather_or_cancel(
 ) -> list[T]:
     """Run calls in parallel and return their results in order. The first error cancels the others and is raised.
 
-    At most ``at_once()`` calls run in parallel. It is asked again whenever one ends. ``note`` is told the index and the
-    result of each call that ends.
+    At most ``at_once()`` calls, and always one, run in parallel. It is asked again whenever one ends; the next ones are
+    taken from ``calls`` only then. ``note`` is told the index and the result of each call that ends.
     """
-    gate = _Gate(at_once)
+    waiting, begun, results = enumerate(calls), list[Coroutine[Any, Any, T]](), dict[int, T]()
 
-    async def admitted(index: int, call: Coroutine[Any, Any, T]) -> T:
-        async with gate.admit():
-            result = await call
-            note(index, result)
-            return result
+    def begin(group: asyncio.TaskGroup) -> None:
+        while len(begun) - len(results) < max(1, at_once()) and (each := next(waiting, None)) is not None:
+            begun.append(each[1])
+            group.create_task(run(group, *each))
 
-    coroutines = list(calls)
+    async def run(group: asyncio.TaskGroup, index: int, call: Coroutine[Any, Any, T]) -> None:
+        result = await call
+        note(index, result)
+        results[index] = result
+        begin(group)
+
     try:
         async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(admitted(index, call)) for index, call in enumerate(coroutines)]
+            begin(group)
     except BaseExceptionGroup as errors:
         raise errors.exceptions[0] from None
     finally:
-        for call in coroutines:
-            # A call that was cancelled while it waited has never begun.
+        # A call that was cancelled while it waited has never begun.
+        for call in (*begun, *(call for _, call in waiting)):
             call.close()
-    return [task.result() for task in tasks]
+    return [results[index] for index in range(len(results))]

@@ -18,16 +18,24 @@ from frontend.observe.record import current
 # Most bytes of an answer in the transport at once. aiohttp accepts this many without waiting.
 PIECE = 48 * 1024
 
-# Values that middlewares attach to a request.
+# Values that middlewares attach to a request. The headers are added to any answer.
+HEADERS = web.RequestKey("headers", dict[str, str])
 SETTINGS = web.AppKey("settings", Settings)
 MEMORY_RESERVATION = web.RequestKey("memory_reservation", MemoryReservation)
 CONTEXT = web.RequestKey("context", RequestContext)
 
 
 async def deliver(
-    request: web.Request, head: Mapping[str, str], body: bytes | AsyncGenerator[bytes, None], *, status: int = 200
+    request: web.Request,
+    head: Mapping[str, str],
+    body: bytes | AsyncGenerator[bytes, None],
+    *,
+    status: int = 200,
+    is_ready: bool = False,
 ) -> web.StreamResponse:
     """Send an answer, from one buffer or as a stream, as fast as the caller reads.
+
+    A stream ends at the request's deadline, unless its work ``is_ready``: then its reader has as long as for a buffer.
 
     The charge is on disk before the last piece goes out, or before the end of a stream. If the process dies, it has
     charged for a nearly complete answer or for none. A client that retries with the same request id is not charged
@@ -49,6 +57,8 @@ async def deliver(
     else:
         pieces, last = body, b""
         seconds, rate = settings.write_seconds + request[CONTEXT].remaining(), math.inf
+        if is_ready:
+            seconds, rate = settings.write_seconds, float(settings.min_answer_rate)
     with current().tracer.span("answer"):
         await answer.prepare(request)
         begun, waits, due = False, False, asyncio.get_running_loop().time() + seconds

@@ -1,6 +1,7 @@
 """Runs the application: sockets, signals and shutdown."""
 
 import asyncio
+import ctypes
 import gc
 import os
 import resource
@@ -24,6 +25,8 @@ _ENDING = (signal.SIGTERM, signal.SIGINT)
 _SOON_SECONDS = 5.0
 # Python's are 700, 10 and 10: 16,000 objects of ended requests came together, and took 40 ms.
 _COLLECT_AFTER = (700, 5, 5)
+# From glibc's malloc.h: the most arenas, each of which keeps what its threads free.
+_M_ARENA_MAX = -8
 
 
 class _ShutdownSignals:
@@ -57,6 +60,12 @@ def _allow_files() -> None:
     """Raise the limit of open files to the maximum. Each connection needs one."""
     _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def share_arenas() -> None:
+    """Let all threads share what they free. glibc keeps it for each, which grew by 2 kB with every sentence spoken."""
+    if (mallopt := getattr(ctypes.CDLL(None), "mallopt", None)) is not None:
+        mallopt(_M_ARENA_MAX, 1)
 
 
 def freeze_objects() -> None:
@@ -111,5 +120,6 @@ def run(app: web.Application, settings: Settings, sockets: Sequence[socket.socke
     ``sockets`` are those of the API port and, if there is one, of the admin port.
     """
     _allow_files()
+    share_arenas()
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as loop:
         return loop.run(_run(app, settings, sockets))

@@ -9,9 +9,8 @@ from aiohttp import web
 from aiohttp.helpers import must_be_empty_body
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER, PATHS, RINGS, TRACER
+from frontend.app_keys import CALLER, HEADERS, PATHS, RINGS, TRACER
 from frontend.http.connection import has_disconnected
-from frontend.middleware.headers import HEADERS
 from frontend.observe.logs import log, request_id
 from frontend.observe.metrics import ANSWER_BYTES, BODY_BYTES, REQUEST_SECONDS, REQUESTS, REQUESTS_IN_FLIGHT
 from frontend.observe.record import Record, begin

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import SETTINGS
+from frontend.app_keys import HEADERS, SETTINGS
 from frontend.http.origins import allowed, is_open, readable
-from frontend.middleware.headers import HEADERS
 
 # Seconds for which a browser caches a preflight answer.
 _KEPT_SECONDS = 600

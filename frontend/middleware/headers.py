@@ -2,10 +2,9 @@
 
 from aiohttp import hdrs, web
 
+from frontend.app_keys import HEADERS
 from frontend.http.rendering import SERVER
 
-# Headers that middlewares add to any answer.
-HEADERS = web.RequestKey("headers", dict[str, str])
 _RESET = "X-RateLimit-Reset"
 
 

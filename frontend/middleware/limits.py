@@ -3,8 +3,7 @@
 from aiohttp import web
 from aiohttp.typedefs import Handler
 
-from frontend.app_keys import CALLER, LIMITER, PATHS
-from frontend.middleware.headers import HEADERS
+from frontend.app_keys import CALLER, HEADERS, LIMITER, PATHS
 
 
 @web.middleware

@@ -1,7 +1,12 @@
 """Calls of the packed text models: token ids are cut into calls of one execution and rows come back in order."""
 
-from collections.abc import Callable, Sequence
+import asyncio
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from itertools import accumulate
 from pathlib import Path
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +19,9 @@ from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
+from frontend.errors import Busy
+from frontend.http.memory import MemoryReservation
+from frontend.parameters.embeddings import MOST_INPUTS
 from frontend.text.tokens import Ids, TextTokenizer, pack, packed_inputs, work
 from frontend.tritons.inference import Trial
 from frontend.tritons.triton import bad_answer
@@ -21,6 +29,8 @@ from frontend.tritons.triton import bad_answer
 Weights = NDArray[np.float32]
 # Fewest characters for which a thread pays off.
 _INLINE_CHARACTERS = 2000
+# The most texts of a call, however short they are: 1 MB of vectors.
+_TEXTS_AT_ONCE = 256
 # The output with the weights of tokens, if a model has them.
 WEIGHTS = "token_weights"
 # Tokens; from model_repository/m3_embedder/1/blocks.py. Smaller requests gain nothing.
@@ -54,36 +64,83 @@ class PackedModel:
     ) -> None:
         self._dispatcher, self._threads, self._calls_at_once = dispatcher, threads, settings.calls_at_once
         self._model, self._output, self._width = model.triton_model, output, width
+        self._turns: WeakValueDictionary[Hashable, asyncio.Lock] = WeakValueDictionary()
         self.tokenizer = load_tokenizer(settings.model_repository, model)
         trial = Trial(packed_inputs(self.tokenizer.texts(["a"])), [output])
         dispatcher.register_model(self._model, Work(_BLOCK, settings.token_budget, divisible=True), trial)
 
-    async def tokenize(self, function: Callable[[], list[Ids]], characters: int, context: RequestContext) -> list[Ids]:
-        """Tokenize, in a thread if the text is long, so that the event loop never blocks, and not for a full queue."""
+    async def tokenize(
+        self,
+        function: Callable[[Sequence[str]], list[Ids]],
+        texts: Sequence[str],
+        context: RequestContext,
+        memory: MemoryReservation,
+        shared: str = "",
+    ) -> list[Ids]:
+        """Tokenize, in a thread if the texts are long, so that the event loop never blocks, and not for a full queue.
+
+        A large batch waits for a thread as several requests do. ``shared`` is tokenized with each text.
+        """
         self._dispatcher.queue(self._model).refuse_full(context)
-        return function() if characters <= _INLINE_CHARACTERS else await self._threads.run(context, function)
+        if len(texts) <= MOST_INPUTS and len(shared) + sum(map(len, texts)) <= _INLINE_CHARACTERS:
+            return function(texts)
+        ids: list[Ids] = []
+        for start in range(0, len(texts), MOST_INPUTS):
+            ids += await self._threads.run(context, function, texts[start : start + MOST_INPUTS])
+            memory.add(sum(each.nbytes for each in ids[start:]))
+        return ids
 
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
-        return (await self._outputs(texts, context, [self._output]))[0]
+        if len(texts) <= MOST_INPUTS:
+            return await self._rows(texts, context)
+        async with self._turn(context):
+            # Small requests of the same key go before.
+            return await self._rows(texts, replace(context, rank=1))
+
+    @asynccontextmanager
+    async def _turn(self, context: RequestContext) -> AsyncIterator[None]:
+        """Within the block, no other large batch of the key is worked on: together they would fill its queue."""
+        turn = self._turns.setdefault(context.key, asyncio.Lock())
+        try:
+            async with asyncio.timeout_at(context.deadline):
+                await turn.acquire()
+        except TimeoutError:
+            raise Busy("other large requests of this key are under way, retry later") from None
+        try:
+            yield
+        finally:
+            turn.release()
 
     async def weighed(self, texts: list[Ids], context: RequestContext) -> tuple[NDArray[np.float32], list[Weights]]:
-        """The rows, and the weights of each text's tokens, float32 [tokens]."""
-        rows, weights = await self._outputs(texts, context, [self._output, WEIGHTS])
+        """The rows, and the weights of each text's tokens, float32 [tokens]. For no large batch."""
+        names = [self._output, WEIGHTS]
+        calls = (self._request(part, context, names) for part in self._parts(texts, context))
+        found = await gather_or_cancel(calls, lambda: self._calls_at_once)
+        rows, weights = (np.concatenate(each) for each in zip(*found, strict=True))
         return rows, np.split(weights, np.cumsum([len(text) for text in texts])[:-1])
 
-    async def _outputs(
-        self, texts: list[Ids], context: RequestContext, names: list[str]
-    ) -> Sequence[NDArray[np.float32]]:
-        """These outputs of all texts, in order."""
+    def _parts(self, texts: list[Ids], context: RequestContext) -> list[list[Ids]]:
+        """The texts of each call. Raises ``Busy`` if they would end too late."""
         self._dispatcher.queue(self._model).refuse_late(context, work(texts), self._calls_at_once)
-        parts = pack(texts, self._dispatcher.batch(self._model))
+        budget = self._dispatcher.batch(self._model)
+        some = (texts[start : start + _TEXTS_AT_ONCE] for start in range(0, len(texts), _TEXTS_AT_ONCE))
+        return [part for group in some for part in pack(group, budget)]
+
+    async def _rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
+        parts, names = self._parts(texts, context), [self._output]
         if len(parts) == 1:
             # Most requests are one call, which needs no task of its own.
-            return await self._request(parts[0], context, names)
-        calls = (self._request(part, context, names) for part in parts)
-        found = await gather_or_cancel(calls, lambda: self._calls_at_once)
-        return [np.concatenate(each) for each in zip(*found, strict=True)]
+            return (await self._request(parts[0], context, names))[0]
+        rows = np.empty((len(texts), *self._width), np.float32)
+
+        # To join the rows of a large batch at its end would take too long.
+        async def fill(start: int, part: list[Ids]) -> None:
+            (rows[start : start + len(part)],) = await self._request(part, context, names)
+
+        starts = accumulate(map(len, parts), initial=0)
+        await gather_or_cancel((fill(*each) for each in zip(starts, parts, strict=False)), lambda: self._calls_at_once)
+        return rows
 
     async def _request(self, texts: list[Ids], context: RequestContext, names: list[str]) -> list[NDArray[np.float32]]:
         arrays = await self._dispatcher.infer(self._model, lambda: packed_inputs(texts), names, context, work(texts))

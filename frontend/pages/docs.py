@@ -10,14 +10,14 @@ from aiohttp import web
 from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
-from frontend.catalogue.extensions import EXTENSIONS, SUBTITLES, TRANSCRIPT_STREAMING, TRANSLATIONS
+from frontend.catalogue.extensions import EXTENSIONS, SUBTITLES, TOKEN_ARRAYS, TRANSCRIPT_STREAMING, TRANSLATIONS
 from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
 from frontend.pages.openapi import MEANINGS
 from frontend.pages.static_files import STATIC, file_routes, page_response, page_route, read_page
-from frontend.parameters.embeddings import MOST_INPUTS
+from frontend.parameters.embeddings import most_inputs
 from frontend.parameters.kinds import ModelName, Parameter, Schema
 from frontend.parameters.speech import LONGEST_INPUT
 from frontend.parameters.table import Table, without_spellings
@@ -157,7 +157,8 @@ def guide(settings: Settings) -> str:
         "errors": _errors(),
         "translators": ", ".join(f"`{name}`" for name in settings.served.translators()),
         "longest_input": f"{LONGEST_INPUT:,}",
-        "most_inputs": f"{MOST_INPUTS}",
+        "token_arrays": "" if TOKEN_ARRAYS in settings.served.extensions else "; no token arrays",
+        "most_inputs": f"{most_inputs(settings.served):,}",
     }
     shown = served | settings.served.extensions
     text = _SECTION.sub(lambda section: section[2] if shown.issuperset(section[1].split()) else "", _TEXT)

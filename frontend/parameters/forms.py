@@ -62,10 +62,8 @@ class Switch(Parameter):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Several(Parameter):
-    """Any number of ``names``. Brackets at the end of its own name may be left out."""
-
-    names: tuple[str, ...]
+class Repeated(Parameter):
+    """Any number of values. Brackets at the end of its name may be left out."""
 
     @property
     def spellings(self) -> tuple[str, ...]:
@@ -75,10 +73,22 @@ class Several(Parameter):
         given = [values[name] for name in self.spellings if name in values]
         if len(given) > 1:
             raise self.refusal("is given with and without brackets")
-        chosen = [value for values in given for value in values if value]
-        if any(value not in self.names for value in chosen):
+        return self.check([value for values in given for value in values if value], served)
+
+    def check(self, value: list[str], served: Served) -> list[str]:
+        return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class Several(Repeated):
+    """Any number of ``names``."""
+
+    names: tuple[str, ...]
+
+    def check(self, value: list[str], served: Served) -> list[str]:
+        if any(each not in self.names for each in value):
             raise self.refusal(f"must be {' or '.join(self.names)}")
-        return chosen
+        return value
 
     def values(self, served: Served) -> Schema:
         return {"type": "array", "items": one_of(self.names)}
@@ -103,7 +113,7 @@ class FormTable(Table):
         for name, text in texts:
             if name in ignored:
                 self._ignore([name], {name: text}, served)
-            elif isinstance(self._by_name.get(name), Several):
+            elif isinstance(self._by_name.get(name), Repeated):
                 values.setdefault(name, []).append(text)
             elif name in values:
                 raise InvalidRequest(f"parameter given twice: {name}", param=name)

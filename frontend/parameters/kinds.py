@@ -233,7 +233,7 @@ class Boolean(Parameter):
 class Texts(Parameter):
     """An array of 1 to ``most`` strings, or one string if that counts as an array. Errors name the index."""
 
-    most: int
+    most: Known[int]
     empty_allowed: bool = False
     or_one: bool = False
     required: bool = True
@@ -249,9 +249,7 @@ class Texts(Parameter):
             raise self.refusal(f"must be {'a string or ' if self.or_one else ''}an array of strings")
         if not value:
             raise self.refusal("must not be an empty array")
-        if len(value) > self.most:
-            message = f"too many {self.name.removesuffix('s')}s: {len(value)}, at most {self.most}"
-            raise InvalidRequest(message, param=self.name)
+        self.check_number(len(value), served)
         for index, item in enumerate(value):
             path = f"{self.name}[{index}]"
             if not isinstance(item, str):
@@ -261,12 +259,18 @@ class Texts(Parameter):
             check_unicode(item, self.name, path)
         return value
 
+    def check_number(self, number: int, served: Served) -> None:
+        """Raise 400 for more than ``most``."""
+        if number > (most := known(self.most, served)):
+            message = f"too many {self.name.removesuffix('s')}s: {number}, at most {most}"
+            raise InvalidRequest(message, param=self.name)
+
     def items(self, served: Served) -> Schema:
         """The JSON Schema of an item."""
         return {"type": "string"} if self.empty_allowed else {"type": "string", "minLength": 1}
 
     def values(self, served: Served) -> Schema:
-        array = {"minItems": 1, "maxItems": self.most, "items": self.items(served)}
+        array = {"minItems": 1, "maxItems": known(self.most, served), "items": self.items(served)}
         if not self.or_one:
             return {"type": "array", **array}
         # Without a type and alternatives: generated Java does not compile with them.

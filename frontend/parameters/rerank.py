@@ -7,10 +7,10 @@ from typing import Any
 from frontend.catalogue.extensions import CLIENT_PARAMETERS, RERANK_DIALECTS
 from frontend.catalogue.models import RERANK, Served
 from frontend.errors import InvalidRequest
-from frontend.parameters.kinds import Boolean, Integer, ModelName, Schema, Text, Texts
+from frontend.parameters.embeddings import most_inputs
+from frontend.parameters.kinds import Boolean, Integer, Known, ModelName, Schema, Text, Texts
 from frontend.parameters.table import Table
 
-MOST_DOCUMENTS = 32
 # A document with other fields, which are not read.
 _DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": {"type": "string"}}}
 
@@ -19,7 +19,8 @@ _DOCUMENT = {"type": "object", "required": ["text"], "properties": {"text": {"ty
 class Documents(Texts):
     """Candidates. With the extension for dialects, a document may be an object that has a text."""
 
-    most: int = MOST_DOCUMENTS
+    # As many as inputs.
+    most: Known[int] = most_inputs
     empty_allowed: bool = True
 
     def check(self, value: Any, served: Served) -> list[str]:

@@ -4,10 +4,10 @@ import json
 from dataclasses import dataclass
 from typing import Any
 
-from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_STREAMING
+from frontend.catalogue.extensions import SUBTITLES, TRANSCRIPT_HINTS, TRANSCRIPT_STREAMING
 from frontend.catalogue.languages import CODES, iso_code
 from frontend.catalogue.models import TRANSCRIPTIONS, Served
-from frontend.parameters.forms import Decimal, File, FormTable, Several, Switch
+from frontend.parameters.forms import Decimal, File, FormTable, Repeated, Several, Switch
 from frontend.parameters.kinds import Choice, ModelName, Schema, Text, one_of
 
 LARGEST_FILE = 25 * 1024 * 1024  # bytes
@@ -35,6 +35,34 @@ class Language(Text):
 
     def values(self, served: Served) -> Schema:
         return one_of(sorted(CODES))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Languages(Repeated):
+    """Any number of languages."""
+
+    def check(self, value: list[str], served: Served) -> list[str]:
+        one = Language(self.name)
+        return list(dict.fromkeys(one.check(each, served) for each in value))
+
+    def values(self, served: Served) -> Schema:
+        return {"type": "array", "items": Language(self.name).values(served)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Keywords(Repeated):
+    """Words and phrases of at most ``longest`` characters together."""
+
+    longest: int
+
+    def check(self, value: list[str], served: Served) -> list[str]:
+        words = [" ".join(each.split()) for each in value]
+        if sum(map(len, words)) > self.longest:
+            raise self.refusal(f"have more than {self.longest} characters together")
+        return [each for each in words if each]
+
+    def values(self, served: Served) -> Schema:
+        return {"type": "array", "items": {"type": "string", "maxLength": self.longest}}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,6 +117,13 @@ PARAMETERS = FormTable(
         "Needs response_format=verbose_json. Brackets are optional.",
         names=("word", "segment"),
     ),
+    Keywords(
+        "keywords[]",
+        "Names and words that may be said. Brackets are optional.",
+        longest=LONGEST_PROMPT,
+        needs=TRANSCRIPT_HINTS,
+    ),
+    Languages("languages[]", "The languages to choose from, instead of `language`.", needs=TRANSCRIPT_HINTS),
     _STREAM,
     of_clients=OF_CLIENTS,
 )

@@ -47,10 +47,11 @@ class SharedCounters:
     async def close(self) -> None:
         await self._beating.close()
 
-    async def take(self, limits: Sequence[Limit]) -> Taken:
+    async def take(self, limits: Sequence[Limit], requests: int = 1) -> Taken:
         if not self._outage.away:
             try:
-                passed, windows = await self._storage.acquire_together([(each.key, each.amount) for each in limits])
+                counters = [(each.key, each.amount) for each in limits]
+                passed, windows = await self._storage.acquire_together(counters, requests)
             except REDIS_AWAY as error:
                 self._note(error)
             else:
@@ -58,7 +59,7 @@ class SharedCounters:
         # Reading the limits works during an outage too.
         if self._refuse and any(limit.amount for limit in limits):
             raise BadGateway("requests cannot be counted for the moment, retry with backoff")
-        return await self._local.take([self._share(limit) for limit in limits])
+        return await self._local.take([self._share(limit) for limit in limits], requests)
 
     def _share(self, limit: Limit) -> Limit:
         return Limit(min(limit.amount, max(1, limit.amount // self._frontends.count)), limit.key)

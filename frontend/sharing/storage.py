@@ -19,12 +19,13 @@ Counter = tuple[str, int]
 
 # The longest wait for Redis.
 _TIMEOUT_SECONDS = 0.2
-# KEYS are counters, ARGV their limits. It increments all of them or none. All frontends use Redis's clock.
+# KEYS are counters, ARGV their limits and the number of requests. It counts them in all of the counters or in none. All
+# frontends use Redis's clock.
 _TAKE = """
 local now = redis.call('TIME')
 local minute = math.floor(now[1] / 60)
 local elapsed = math.max(1, (now[1] % 60) * 1000000 + now[2])
-local answer, open = {1, elapsed}, 1
+local answer, open, requests = {1, elapsed}, 1, tonumber(ARGV[#KEYS + 1])
 for i, key in ipairs(KEYS) do
   local stored = redis.call('HMGET', key, 'minute', 'previous', 'current')
   local at, previous, current = tonumber(stored[1]), 0, 0
@@ -34,13 +35,13 @@ for i, key in ipairs(KEYS) do
     previous = tonumber(stored[3])
   end
   local used = math.floor(previous * (60000000 - elapsed) / 60000000) + current
-  if used >= tonumber(ARGV[i]) then open = 0 end
+  if used + requests > tonumber(ARGV[i]) then open = 0 end
   answer[2 * i + 1], answer[2 * i + 2] = previous, current
 end
 answer[1] = open
 for i, key in ipairs(KEYS) do
   if open == 1 then
-    answer[2 * i + 2] = answer[2 * i + 2] + 1
+    answer[2 * i + 2] = answer[2 * i + 2] + requests
     redis.call('HSET', key, 'minute', minute, 'previous', answer[2 * i + 1], 'current', answer[2 * i + 2])
     redis.call('EXPIRE', key, 130)
   end
@@ -62,23 +63,23 @@ class RedisMinuteStorage(RedisStorage):
         super().__init__(uri, implementation="redispy", key_prefix="quartet", **options)
         self._redis: Redis = cast(Any, self.bridge).get_connection()
         # The next batch, and the task that sends it after the current one.
-        self._batch: list[Sequence[Counter]] = []
+        self._batch: list[tuple[Sequence[Counter], int]] = []
         self._sending: asyncio.Task[list[list[int]]] | None = None
 
     async def acquire_sliding_window_entry(self, key: str, limit: int, expiry: int, amount: int = 1) -> bool:
-        return (await self.acquire_together([(key, limit)]))[0]
+        return (await self.acquire_together([(key, limit)], amount))[0]
 
     async def get_sliding_window(self, key: str, expiry: int) -> Window:
         # A limit of 0 lets nothing pass, so that nothing is counted.
         return (await self.acquire_together([(key, 0)]))[1][0]
 
-    async def acquire_together(self, counters: Sequence[Counter]) -> tuple[bool, list[Window]]:
-        """Count a request in all counters if all are below their limits; return whether it passed, and their windows.
+    async def acquire_together(self, counters: Sequence[Counter], requests: int = 1) -> tuple[bool, list[Window]]:
+        """Count ``requests`` in all counters if all have room; return whether they passed, and the windows.
 
         Raises ``OSError`` or ``TimeoutError`` if Redis does not answer.
         """
         number = len(self._batch)
-        self._batch.append(counters)
+        self._batch.append((counters, requests))
         if number == 0:
             self._sending = start_detached(self._send_after(self._sending))
             self._sending.add_done_callback(forget_outcome)
@@ -109,9 +110,10 @@ class RedisMinuteStorage(RedisStorage):
                     # Redis has started since. EVAL makes the script known to it.
                     return await self._run("EVAL", _TAKE, batch)
 
-    async def _run(self, command: str, script: str, batch: Sequence[Sequence[Counter]]) -> list[list[int]]:
+    async def _run(self, command: str, script: str, batch: Sequence[tuple[Sequence[Counter], int]]) -> list[list[int]]:
         async with self._redis.pipeline(transaction=False) as pipeline:
-            for counters in batch:
+            for counters, requests in batch:
                 keys = [self.bridge.prefixed_key(key) for key, _ in counters]
-                pipeline.execute_command(command, script, len(keys), *keys, *(limit for _, limit in counters))
+                limits = (limit for _, limit in counters)
+                pipeline.execute_command(command, script, len(keys), *keys, *limits, requests)
             return cast(list[list[int]], await pipeline.execute())

@@ -6,7 +6,7 @@ lengths.
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -82,7 +82,7 @@ class TextTokenizer:
         last_end = max(index for index, sequence in enumerate(sequences) if sequence == last) + 1
         return _Frame(ids[: sequences.index(0)], ids[last_end:], ids[first_end:last_start] if last else [])
 
-    def _encode(self, texts: list[str], limit: int) -> list[list[int]]:
+    def _encode(self, texts: Sequence[str], limit: int) -> list[list[int]]:
         """Ids of each text without special tokens; at least ``limit`` ids of a text that has more."""
         ids: list[list[int]] = [[] for _ in texts]
         unread = {index: _parts(text) for index, text in enumerate(texts)}
@@ -101,7 +101,7 @@ class TextTokenizer:
         encode = partial(self._tokenizer.encode_batch_fast, add_special_tokens=False)
         return [encoded.ids for batch in batches for encoded in encode(batch)]
 
-    def texts(self, texts: list[str], *, truncate: bool = True) -> list[Ids]:
+    def texts(self, texts: Sequence[str], *, truncate: bool = True) -> list[Ids]:
         """Token ids of each text with its special tokens, at most ``max_tokens`` of them.
 
         Without ``truncate``, raises ``TooLarge`` for a text that has more.
@@ -113,7 +113,9 @@ class TextTokenizer:
             raise TooLarge(f"a text has more than {self.max_tokens} tokens")
         return [np.array([*frame.before, *ids[:room], *frame.after], np.int32) for ids in encoded]
 
-    def pairs(self, query: str, documents: list[str], most: int | None = None, *, truncate: bool = True) -> list[Ids]:
+    def pairs(
+        self, query: str, documents: Sequence[str], most: int | None = None, *, truncate: bool = True
+    ) -> list[Ids]:
         """Token ids of the query with each document, which gives at most ``most`` of them.
 
         A query over half of ``max_tokens`` is cut to that; then the document gives way, never the query. Without

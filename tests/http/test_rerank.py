@@ -3,7 +3,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from frontend.dispatch.context import RequestContext
 from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.pipeline import order, raw
 from tests.conftest import Client
@@ -56,9 +55,10 @@ async def test_a_request_is_as_long_as_its_query_and_its_documents(
     # Long ones are tokenized in a thread.
     tokenize, lengths = PackedModel.tokenize, list[int]()
 
-    async def noted(model: PackedModel, function: Any, characters: int, context: RequestContext) -> Any:
-        lengths.append(characters)
-        return await tokenize(model, function, characters, context)
+    async def noted(model: PackedModel, function: Any, texts: list[str], *others: Any, shared: str) -> Any:
+        lengths.append(len(shared) + sum(map(len, texts)))
+        context, memory = others
+        return await tokenize(model, function, texts, context, memory, shared)
 
     monkeypatch.setattr(PackedModel, "tokenize", noted)
     await _post(client, query="what", documents=["a b", "c"])
@@ -75,7 +75,8 @@ async def test_usage_counts_the_tokens_of_all_pairs(client: Client) -> None:
         ({"query": ""}, "query"),
         ({"query": 1}, "query"),
         ({"documents": []}, "documents"),
-        ({"documents": ["a"] * 33}, "documents"),
+        contract_only({"documents": ["a"] * 33}, "documents"),
+        ({"documents": ["a"] * 2049}, "documents"),
         contract_only({"documents": [{"text": "a"}]}, "documents"),
         ({"documents": "a"}, "documents"),
         ({"top_n": 0}, "top_n"),

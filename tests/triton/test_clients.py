@@ -1,10 +1,12 @@
 """Unmodified clients, each in a separate process."""
 
+import hashlib
 import json
 import os
 import shutil
 import subprocess
 import sys
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.triton
 
+_TOKENS = "https://openaipublic.blob.core.windows.net/encodings/cl100k_base.tiktoken"
 CLIENTS = Path(sys.prefix) / "clients"
 SENTENCE = "Good morning, Anna. Can you buy some bread today?"
 
@@ -74,7 +77,11 @@ def test_litellm_does_all_four_operations(stack: Stack) -> None:
     }
 
 
-def test_langchain_embeds_documents_and_queries(stack: Stack) -> None:
+def test_langchain_embeds_documents_and_queries(stack: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # tiktoken would download the tokens, and names the file by the SHA-1 of its address.
+    name = hashlib.sha1(_TOKENS.encode(), usedforsecurity=False).hexdigest()
+    (tmp_path / name).write_bytes((files("tiktoken_ext") / "data" / "cl100k_base.tiktoken").read_bytes())
+    monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(tmp_path))
     assert _python(stack, "langchain_client.py") == {"documents": 40, "dimensions": 1024, "same": True}
 
 

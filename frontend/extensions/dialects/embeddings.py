@@ -28,11 +28,13 @@ def _request(texts: list[str], options: Mapping[str, Any], served: Served) -> Em
     return EmbeddingRequest(served.ids(EMBEDDINGS)[0], texts, truncate=options["truncate"] is not False)
 
 
-def render_embed(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> list[Any]:
+def render_embed(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest, first: int = 0) -> list[Any]:
     """TEI's array of vectors."""
     return list(np.ascontiguousarray(vectors))
 
 
-def render_similarity(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> list[float]:
+def render_similarity(
+    vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest, first: int = 0
+) -> list[float]:
     """The cosine of the first text with each of the others."""
     return [round(float(cosine), 6) for cosine in vectors[1:] @ vectors[0]]

@@ -1,9 +1,10 @@
 """What the paths of Cohere, Jina and TEI take."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
+from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.models import Served
 from frontend.parameters import embeddings, rerank
 from frontend.parameters.kinds import NOTHING, Boolean, Choice, Integer, Parameter, Schema, Text, Texts, one_of
@@ -23,10 +24,15 @@ class _Object(Parameter):
             value = {}
         if not isinstance(value, dict):
             raise self.refusal("must be an object")
-        return self.table.read(value, served.contract)
+        return self.table.read(value, _without_aliases(served))
 
     def values(self, served: Served) -> Schema:
-        return self.table.schema(served.contract)
+        return self.table.schema(_without_aliases(served))
+
+
+def _without_aliases(served: Served) -> Served:
+    """What is served, without what is ignored beside the parameters of an object."""
+    return replace(served, aliases=Aliases())
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +52,7 @@ _CUTTING = (
     _Direction("truncation_direction"),
 )
 EMBED = Table(
-    Texts("inputs", embeddings.cut, most=embeddings.MOST_INPUTS, or_one=True),
+    Texts("inputs", embeddings.cut, most=embeddings.most_inputs, or_one=True),
     Boolean("normalize", "Checked, then ignored: vectors have length 1."),
     embeddings.DIMENSIONS,
     *_CUTTING,
@@ -54,7 +60,7 @@ EMBED = Table(
 )
 _COMPARED = Table(
     Text("source_sentence", required=True),
-    Texts("sentences", most=embeddings.MOST_INPUTS),
+    Texts("sentences", most=embeddings.most_inputs),
 )
 SIMILARITY = Table(
     _Object("inputs", required=True, table=_COMPARED),

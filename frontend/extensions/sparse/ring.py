@@ -24,7 +24,7 @@ async def _answer(request: web.Request, parsed: EmbeddingRequest) -> bytes:
     pipeline, context = request.app[EMBEDDINGS], request[CONTEXT]
     if (unweighted := pipeline.unweighted(parsed.model)) is None:
         raise InvalidRequest(f'{parsed.model} has no sparse weights, so outputs must be ["dense"]', param="outputs")
-    ids = await pipeline.tokenize(parsed, context)
+    ids = await pipeline.tokenize(parsed, context, request[MEMORY_RESERVATION])
     tokens = sum(map(len, ids))
     request[MEMORY_RESERVATION].add(_TOKEN_BYTES * tokens)
     async with request[BILLING].reserve(parsed.model, tokens):

@@ -1,6 +1,7 @@
 """POST /v1/embeddings."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,25 +12,57 @@ from frontend.app_keys import BILLING, CONTEXT, EMBEDDINGS, JSON_BODIES, MEMORY_
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import JSON, render_json
+from frontend.operations.batches import count_batch
 from frontend.operations.embeddings import protocol
 from frontend.operations.embeddings.protocol import EmbeddingRequest
+from frontend.parameters.embeddings import MOST_INPUTS
 
-# Builds the answer's JSON from the vectors, the tokens and the request.
-Renders = Callable[[NDArray[np.float32], int, EmbeddingRequest], Any]
+# Builds the answer's JSON from the vectors, the tokens and the request. The index of the first vector is the last.
+Renders = Callable[[NDArray[np.float32], int, EmbeddingRequest, int], Any]
 # What computes and writes the answers that have other outputs than vectors alone, by ``outputs``.
 OTHER_OUTPUTS: web.AppKey[dict[tuple[str, ...], Callable[[web.Request, EmbeddingRequest], Awaitable[bytes]]]] = (
     web.AppKey("other outputs of embeddings")
 )
+# Numbers whose JSON, of 13 bytes each, is not longer than a piece of an answer.
+_NUMBERS_AT_ONCE = 3072
 
 
-async def answer(request: web.Request, parses: Converts[EmbeddingRequest], renders: Renders) -> web.StreamResponse:
-    """Embed what the request asks for, and deliver what ``renders`` makes of the vectors."""
-    context = request[CONTEXT]
-    parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, parses)
+async def answer(
+    request: web.Request, parses: Converts[EmbeddingRequest], renders: Renders, *, by_vector: bool = True
+) -> web.StreamResponse:
+    """Embed what the request asks for, and deliver what ``renders`` makes of the vectors.
+
+    If the answer has an item ``by_vector``, many are rendered while they are read, which takes less memory.
+    """
+    context, memory = request[CONTEXT], request[MEMORY_RESERVATION]
+    parsed = await request.app[JSON_BODIES].read(request, memory, context, parses)
     if others := request.app[OTHER_OUTPUTS].get(parsed.outputs):
         return await deliver(request, JSON, await others(request, parsed))
-    vectors, tokens = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve)
-    return await deliver(request, JSON, render_json(renders(vectors, tokens, parsed)))
+    await count_batch(request, len(parsed.texts))
+    vectors, tokens = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve, memory)
+    if not by_vector or len(vectors) <= MOST_INPUTS:
+        return await deliver(request, JSON, render_json(renders(vectors, tokens, parsed, 0)))
+    # Only the vectors are needed from here on.
+    parsed.texts.clear()
+    memory.resize(vectors.nbytes)
+    return await deliver(request, JSON, _pieces(vectors, partial(_items, renders, tokens, parsed)), is_ready=True)
+
+
+def _items(renders: Renders, tokens: int, request: EmbeddingRequest, vectors: NDArray[np.float32], first: int) -> bytes:
+    return render_json(renders(vectors, tokens, request, first))
+
+
+async def _pieces(
+    vectors: NDArray[np.float32], renders: Callable[[NDArray[np.float32], int], bytes]
+) -> AsyncGenerator[bytes, None]:
+    """The JSON of all vectors, whose items are in the first array of what is rendered for none."""
+    before, after = renders(vectors[:0], 0).split(b"[]", 1)
+    yield before + b"["
+    at_once = max(1, _NUMBERS_AT_ONCE // vectors.shape[1])
+    for first in range(0, len(vectors), at_once):
+        items = renders(vectors[first : first + at_once], first)
+        yield (b"," if first else b"") + items[len(before) + 1 : -1 - len(after)]
+    yield b"]" + after
 
 
 async def embed(request: web.Request) -> web.StreamResponse:

@@ -8,11 +8,11 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 import numpy as np
 from numpy.typing import NDArray
 
-from frontend.catalogue.extensions import CLIENT_PARAMETERS, SPARSE_EMBEDDINGS
+from frontend.catalogue.extensions import CLIENT_PARAMETERS, SPARSE_EMBEDDINGS, TOKEN_ARRAYS
 from frontend.catalogue.models import EMBEDDINGS, Served
 from frontend.errors import InvalidRequest
 from frontend.http.schemas import needs, optional_with
-from frontend.parameters.embeddings import DENSE, FORMATS, PARAMETERS, QUERIES
+from frontend.parameters.embeddings import DENSE, FORMATS, MOST_INPUTS, PARAMETERS, QUERIES
 
 _TOKENS = (
     "input must be a string or an array of strings, not tokens; in LangChain, set check_embedding_ctx_length=False, "
@@ -80,17 +80,20 @@ class EmbeddingList(TypedDict):
 
 def parse_openai(values: Mapping[str, Any], served: Served) -> EmbeddingRequest:
     """Parse the developer endpoint's JSON."""
-    if CLIENT_PARAMETERS in served.extensions:
+    if CLIENT_PARAMETERS in served.extensions and TOKEN_ARRAYS not in served.extensions:
         _refuse_tokens(values.get("input"))
     given = PARAMETERS.read(values, served)
     is_first = bool(values.get("encoding_format"))
+    outputs = given.get("outputs") or (DENSE,)
+    if outputs != (DENSE,) and len(given["input"]) > MOST_INPUTS:
+        raise InvalidRequest(f"outputs are for at most {MOST_INPUTS} inputs", param="input")
     return EmbeddingRequest(
         model=given["model"],
         texts=given["input"],
         encoding_format=given["encoding_format"] if is_first else given.get("embedding_type") or FORMATS[0],
         is_query=given.get("input_type") in QUERIES,
         dimensions=_dimensions(given, served),
-        outputs=given.get("outputs") or (DENSE,),
+        outputs=outputs,
     )
 
 
@@ -113,14 +116,16 @@ def _refuse_tokens(value: Any) -> None:
         raise InvalidRequest(_TOKENS, param="input")
 
 
-def render_openai(vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest) -> EmbeddingList:
-    """OpenAI's list; base64 holds the vector's little-endian float32 bytes."""
+def render_openai(
+    vectors: NDArray[np.float32], tokens: int, request: EmbeddingRequest, first: int = 0
+) -> EmbeddingList:
+    """OpenAI's list, from the index ``first`` on; base64 holds the vector's little-endian float32 bytes."""
     rows: list[Any] = list(np.ascontiguousarray(vectors, "<f4"))
     if request.encoding_format == "base64":
         rows = [base64.b64encode(row.tobytes()).decode("ascii") for row in rows]
     return {
         "object": "list",
-        "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows)],
+        "data": [{"object": "embedding", "index": index, "embedding": row} for index, row in enumerate(rows, first)],
         "model": request.model,
         "usage": {"prompt_tokens": tokens, "total_tokens": tokens},
     }

@@ -9,6 +9,7 @@ from frontend.app_keys import BILLING, CONTEXT, JSON_BODIES, MEMORY_RESERVATION,
 from frontend.http.answers import deliver
 from frontend.http.json import Converts
 from frontend.http.rendering import JSON, render_json
+from frontend.operations.batches import count_batch
 from frontend.operations.rerank import protocol
 from frontend.operations.rerank.protocol import RerankRequest
 
@@ -18,9 +19,10 @@ Renders = Callable[[list[tuple[int, float]], int, RerankRequest], Any]
 
 async def answer(request: web.Request, parses: Converts[RerankRequest], renders: Renders) -> web.StreamResponse:
     """Order what the request asks for, and deliver what ``renders`` makes of the ranking."""
-    context = request[CONTEXT]
-    parsed = await request.app[JSON_BODIES].read(request, request[MEMORY_RESERVATION], context, parses)
-    ranking, tokens = await request.app[RERANK].run(parsed, context, request[BILLING].reserve)
+    context, memory = request[CONTEXT], request[MEMORY_RESERVATION]
+    parsed = await request.app[JSON_BODIES].read(request, memory, context, parses)
+    await count_batch(request, len(parsed.documents))
+    ranking, tokens = await request.app[RERANK].run(parsed, context, request[BILLING].reserve, memory)
     return await deliver(request, JSON, render_json(renders(ranking, tokens, parsed)))
 
 

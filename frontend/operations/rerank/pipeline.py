@@ -1,5 +1,7 @@
 """Reranking: tokenize the query once, pack the pairs, sort the scores."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -9,8 +11,10 @@ from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
 from frontend.dispatch.worker_queue import WorkerQueue
+from frontend.http.memory import MemoryReservation
 from frontend.operations.packed_model import PackedModel
 from frontend.operations.rerank.protocol import RerankRequest
+from frontend.text.tokens import Ids
 
 OUTPUT = "score"
 
@@ -25,17 +29,16 @@ class RerankPipeline:
         }
 
     async def run(
-        self, request: RerankRequest, context: RequestContext, reserve: Reserves
+        self, request: RerankRequest, context: RequestContext, reserve: Reserves, memory: MemoryReservation
     ) -> tuple[list[tuple[int, float]], int]:
         """(index, score) of the best documents, at most ``top_n``; and the tokens of all pairs."""
-        model, characters = self._models[request.model], len(request.query) + sum(map(len, request.documents))
-        pairs = await model.tokenize(
-            lambda: model.tokenizer.pairs(
-                request.query, request.documents, request.document_tokens, truncate=request.truncate
-            ),
-            characters,
-            context,
-        )
+        model = self._models[request.model]
+
+        def pairs_with(documents: Sequence[str]) -> list[Ids]:
+            most, truncate = request.document_tokens, request.truncate
+            return model.tokenizer.pairs(request.query, documents, most, truncate=truncate)
+
+        pairs = await model.tokenize(pairs_with, request.documents, context, memory, shared=request.query)
         tokens = sum(map(len, pairs))
         async with reserve(request.model, tokens):
             scores = await model.rows(pairs, context)

@@ -36,6 +36,8 @@ from frontend.tritons.inference import Inputs
 from frontend.tritons.triton import Arrays, bad_answer, text_tensor
 
 INPUTS = ("audio", "language", "prompt", "temperature")
+# What stands before it in the prompt is kept where the prompt is too long: model_repository/whisper_turbo/1/tokens.py.
+AFTER_KEYWORDS = "\x1f"
 _OF_THE_WINDOW = ("language", "avg_logprob", "no_speech_prob")
 _NOT_DECODED = "the audio could not be decoded"
 
@@ -109,7 +111,8 @@ class TranscriptionPipeline:
     ) -> "DecodedFile":
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
-        self.refuse_language(request.model, request.language)
+        for language in (request.language, *request.languages):
+            self.refuse_language(request.model, language)
         # Do not decode if the model is unavailable, or as many calls wait as may.
         self._dispatcher.queue(model).refuse_full(context)
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
@@ -229,17 +232,23 @@ def _unsupported(content_type: str, param: str, rules: WindowRules) -> Unsupport
 def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
     """The model's inputs for a window of ``samples``, with the request's options."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
-    return model_inputs(spoken, request.language, request.prompt, request.temperature)
+    prompt = f"{', '.join(request.keywords)}.{AFTER_KEYWORDS}{request.prompt}" if request.keywords else request.prompt
+    return model_inputs(spoken, request.language, prompt, request.temperature, request.languages)
 
 
-def model_inputs(spoken: bytes, language: str, prompt: str, temperature: float = 0.0) -> dict[str, NDArray[Any]]:
-    """The model's inputs for one window of samples, int16 at 16 kHz. The model takes quiet speech for none."""
+def model_inputs(
+    spoken: bytes, language: str, prompt: str, temperature: float = 0.0, among: Sequence[str] = ()
+) -> dict[str, NDArray[Any]]:
+    """The model's inputs for one window of samples, int16 at 16 kHz. The model takes quiet speech for none.
+
+    Without a language, it chooses one ``among`` these, or of all.
+    """
     samples = np.frombuffer(spoken, np.int16)
     gain = gain_at(loudness(samples[: len(samples) // FRAME * FRAME].reshape(-1, FRAME)))
     audio = samples * np.float32(gain / 32768)
     return {
         "audio": (np.clip(audio, -1, 1) if gain > 1 else audio)[None],
-        "language": text_tensor(token_code(language)),
+        "language": text_tensor(",".join(map(token_code, among)) or token_code(language)),
         "prompt": text_tensor(prompt),
         "temperature": np.array([[temperature]], np.float32),
     }

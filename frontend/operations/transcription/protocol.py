@@ -13,7 +13,7 @@ from frontend.parameters.transcription import FILE, MOBILE, PARAMETERS, SRT, VTT
 from frontend.processes.shared_memory import SharedBytes
 
 _ENGLISH = "en"
-_GRANULARITIES = "timestamp_granularities[]"
+_GRANULARITIES, _LANGUAGES = "timestamp_granularities[]", "languages[]"
 # The formats that a stream of events can have.
 _STREAMED = ("json", "text")
 
@@ -22,6 +22,7 @@ _STREAMED = ("json", "text")
 class TranscriptionRequest:
     """One file to transcribe. Empty ``language`` and ``prompt`` mean none; ``file_field`` names the file in errors.
 
+    With ``languages``, of which there are several, ``language`` is empty. ``keywords`` are words that may be said.
     ``segments`` is whether the mobile endpoint's answer has segments, ``usage`` whether JSON says what is charged,
     ``translate`` whether the text is to be English.
     """
@@ -38,6 +39,8 @@ class TranscriptionRequest:
     stream: bool = False
     usage: bool = False
     translate: bool = False
+    languages: Sequence[str] = ()
+    keywords: Sequence[str] = ()
 
     @property
     def language_of_text(self) -> str:
@@ -64,8 +67,18 @@ def parse_openai(form: Form, served: Served) -> TranscriptionRequest:
         raise InvalidRequest(f"{_GRANULARITIES} needs response_format=verbose_json", param=_GRANULARITIES)
     if stream and given["response_format"] not in _STREAMED:
         raise InvalidRequest(f"stream=true needs response_format={' or '.join(_STREAMED)}", param="response_format")
-    request = request_of(given, served)
-    return replace(request, language=given["language"] or "", words=request.words or "word" in words, stream=stream)
+    request, languages = request_of(given, served), given.get(_LANGUAGES, [])
+    if languages and given["language"]:
+        raise InvalidRequest(f"language and {_LANGUAGES} exclude each other", param=_LANGUAGES)
+    language = languages[0] if len(languages) == 1 else given["language"] or ""
+    return replace(
+        request,
+        language=language,
+        languages=[] if language else languages,
+        keywords=given.get("keywords[]", []),
+        words=request.words or "word" in words,
+        stream=stream,
+    )
 
 
 def request_of(given: Mapping[str, Any], served: Served) -> TranscriptionRequest:

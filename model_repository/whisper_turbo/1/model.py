@@ -26,12 +26,15 @@ def _scalar(request, name):
 
 def _window(request):
     translate = pb_utils.get_input_tensor_by_name(request, "translate")
+    # One language, none, or several to choose from.
+    first, *others = dict.fromkeys(_scalar(request, "language").decode().split(","))
     return Window(
         audio=pb_utils.get_input_tensor_by_name(request, "audio").as_numpy().reshape(-1),
-        language=_scalar(request, "language").decode(),
+        language="" if others else first,
         prompt=_scalar(request, "prompt").decode(),
         temperature=float(_scalar(request, "temperature")),
         translate=translate is not None and bool(translate.as_numpy().reshape(-1)[0]),
+        among=(first, *others) if others else (),
     )
 
 

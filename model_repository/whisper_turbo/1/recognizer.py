@@ -156,8 +156,9 @@ class Recognizer:
         """Raise ``InvalidWindowError`` if the model cannot hear the window."""
         if not 0 < len(window.audio) <= self.encoder.longest:
             raise InvalidWindowError(f"a window holds 1 to {self.encoder.longest} samples, not {len(window.audio)}")
-        if window.language:
-            self._tokens.task(window.language)
+        for language in (window.language, *window.among):
+            if language:
+                self._tokens.task(language)
 
     def _by_language(self, job: Job) -> list[Job]:
         """The job, or one for each part of its window that is in one language."""
@@ -202,7 +203,7 @@ class Recognizer:
             return [replace(job, ranking={self._tokens.languages[0]: 1.0}) for job in jobs]
         for batch in self._batches([job for job in jobs if not job.language], lambda _: None):
             for job, ranking in zip(batch, self._engine.languages([job.encoded for job in batch]), strict=True):
-                job.ranking = ranking
+                job.ranking = self._tokens.among(job.window.among, ranking)
         return jobs
 
     def _in_languages(self, job: Job) -> list[Job]:

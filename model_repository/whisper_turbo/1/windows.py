@@ -1,7 +1,7 @@
 """The recognizer's input, output and intermediate results per window."""
 
 import zlib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -22,7 +22,7 @@ _WORSE = 2
 
 @dataclass(frozen=True)
 class Window:
-    """One request: mono audio [samples] at 16 kHz, with options. An empty language is detected.
+    """One request: mono audio [samples] at 16 kHz, with options. An empty language is detected, or one ``among`` some.
 
     ``translate`` is whether its words are to be English, whatever is spoken.
     """
@@ -32,6 +32,7 @@ class Window:
     prompt: str = ""
     temperature: float = 0.0
     translate: bool = False
+    among: Collection[str] = ()
 
     @property
     def sampling_temperature(self) -> float:

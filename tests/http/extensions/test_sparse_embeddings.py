@@ -24,6 +24,7 @@ from frontend.pages.openapi import document
 from frontend.text.tokens import TextTokenizer
 from tests.charges import charges
 from tests.conftest import KEY, ROOT, Client, running, settings_in
+from tests.examples import samples
 from tests.fakes import FakeTriton
 from tests.http.calls import APART, refusal
 from tests.http.calls import EMBED as PATH
@@ -199,8 +200,7 @@ class QdrantClient:
 
 
 async def test_the_example_of_the_docs_stores_and_finds_in_qdrant(client: Client, tmp_path: Path) -> None:
-    page = (ROOT / "docs" / "extensions.md").read_text(encoding="utf-8").partition("### sparse_embeddings")[2]
-    program = page.partition("```python\n")[2].partition("```")[0]
+    (program,) = [each.text for each in samples(ROOT / "docs" / "extensions.md") if "qdrant" in each.text]
     (tmp_path / "qdrant_client").mkdir()
     (tmp_path / "qdrant_client" / "__init__.py").write_text("from .models import QdrantClient", encoding="utf-8")
     (tmp_path / "qdrant_client" / "models.py").write_text(_QDRANT, encoding="utf-8")

@@ -87,6 +87,24 @@ async def test_counts_in_redis_stay_while_they_are_in_the_window_and_no_longer(r
         assert 120 <= await counters._frontends.redis.ttl(f"quartet:{{{owner}}}:embeddings:{owner}") <= 180
 
 
+@pytest.mark.parametrize("place", ["memory", "Redis"])
+async def test_several_requests_count_together_under_all_limits_or_under_none(
+    redis_server: RedisServer, place: str
+) -> None:
+    owner = uuid.uuid4().hex
+    async with shared(redis_server.url) as in_redis:
+        counters = MemoryCounters() if place == "memory" else in_redis
+        both = [limit_of(9, owner), limit_of(5, owner, "org")]
+        taken = [(await counters.take(both, requests))[0] for requests in (3, 3, 2, 1)]
+        assert taken == [True, False, True, False]
+        assert [
+            count.current for count in (await counters.take([limit_of(0, owner), limit_of(0, owner, "org")]))[1]
+        ] == [
+            5,
+            5,
+        ]
+
+
 class _Pipeline:
     """A pipeline of Redis with a given answer or error."""
 

@@ -117,6 +117,32 @@ async def test_of_several_reached_limits_the_longest_wait_counts(clock: LimitsCl
     assert refused.value.headers["Retry-After"] == "47"
 
 
+async def test_a_batch_is_counted_as_several_and_waits_until_so_many_pass(clock: LimitsClock) -> None:
+    # Ten seconds before the end of a minute.
+    clock.move_to(110.0)
+    limiter, caller = Limiter(MemoryCounters(), {"embeddings": 10}, {}), Caller("a", "a")
+    await limiter.take(caller, "embeddings")
+    assert (await limiter.take_more(caller, "embeddings", 5))["X-RateLimit-Remaining"] == "4"
+    with pytest.raises(RateLimited, match=r"\(10/min\); this request counts as 6") as refused:
+        await limiter.take_more(caller, "embeddings", 5)
+    assert (refused.value.headers["X-RateLimit-Limit"], refused.value.headers["X-RateLimit-Remaining"]) == ("10", "4")
+    # Of six requests one must have left the window.
+    clock.move_to(110.0 + int(refused.value.headers["Retry-After"]) - 2)
+    with pytest.raises(RateLimited):
+        await limiter.take_more(caller, "embeddings", 5)
+    clock.move_to(110.0 + int(refused.value.headers["Retry-After"]))
+    await limiter.take_more(caller, "embeddings", 5)
+
+
+async def test_a_batch_of_more_than_the_limit_passes_in_an_empty_window_alone() -> None:
+    limiter, caller = Limiter(MemoryCounters(), {"embeddings": 3}, {}), Caller("a", "a", org="o", org_limit=5)
+    await limiter.take(caller, "embeddings")
+    assert (await limiter.take_more(caller, "embeddings", 9))["X-RateLimit-Remaining"] == "0"
+    for take in (limiter.take(caller, "embeddings"), limiter.take_more(caller, "embeddings", 9)):
+        with pytest.raises(RateLimited):
+            await take
+
+
 async def test_endpoints_are_counted_apart() -> None:
     limiter = Limiter(MemoryCounters(), {"embeddings": 1, "rerank": 1}, {})
     await limiter.take(Caller("a", "a"), "embeddings")

@@ -4,11 +4,11 @@ from sqlalchemy.exc import OperationalError
 
 from frontend.access.caller import Caller
 from frontend.administration.names import MissingError, RegistryError
-from frontend.app_keys import RINGS
+from frontend.app_keys import HEADERS, RINGS
 from frontend.errors import InsufficientQuota
 from frontend.middleware.access_log import access_log_middleware
 from frontend.middleware.context import context_of
-from frontend.middleware.headers import HEADERS, add_headers
+from frontend.middleware.headers import add_headers
 from frontend.observe.logs import request_id
 from tests.raw import Answer, ask, head
 from tests.serving import serving

@@ -136,6 +136,13 @@ def test_a_request_is_a_window(model: Callable[..., Any]) -> None:
     assert window.audio.tolist() == [0.5] * 6
 
 
+def test_a_request_may_have_several_languages_to_choose_from(model: Callable[..., Any]) -> None:
+    made = model()
+    made.execute([Request("one", language=b"de,fr"), Request("two", language=b""), Request("three", language=b"de")])
+    chosen = [(window.language, tuple(window.among)) for window in made._recognizer.batches[0]]
+    assert chosen == [("", ("de", "fr")), ("", ()), ("de", ())]
+
+
 def test_a_request_may_ask_for_a_translation(model: Callable[..., Any]) -> None:
     made = model()
     made.execute([Request("one"), Request("two", translate=True), Request("three", translate=False)])

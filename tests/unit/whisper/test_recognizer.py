@@ -253,6 +253,20 @@ def test_a_window_is_decoded_in_each_likely_language(
 
 
 @pytest.mark.parametrize(
+    ("among", "decoded"),
+    [(("de", "it"), ["it", "de"]), (("it", "en"), ["it"]), (("en", "ru"), ["en", "ru"]), ((), ["fr", "it"])],
+    ids=["two", "an unlikely one", "none is in the ranking", "of all"],
+)
+def test_a_window_is_decoded_in_the_languages_that_it_may_have(
+    scripted: ScriptedEngine, among: tuple[str, ...], decoded: list[str]
+) -> None:
+    scripted.ranking = {"fr": 0.8, "it": 0.18, "de": 0.02}
+    (transcript,) = scripted.hear({"language": "", "among": among})
+    assert sorted(scripted.language_of(prompt) for prompt in scripted.calls[0].prompts) == sorted(decoded)
+    assert not among or transcript.language in among
+
+
+@pytest.mark.parametrize(
     ("logprobs", "language"),
     [({"fr": -0.95, "it": -0.1}, "it"), ({"fr": -0.2, "it": -0.2}, "fr"), ({"fr": -0.5, "it": -0.2}, "fr")],
     ids=["the likelier text", "the likelier language", "both count"],

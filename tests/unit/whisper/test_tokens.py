@@ -55,7 +55,21 @@ def test_of_a_long_context_the_end_is_kept(tokens: Any) -> None:
     assert text.endswith(tokens.decode(ids[1:]).strip())
 
 
-@pytest.mark.parametrize("text", ["", "  \n"])
+@pytest.mark.parametrize(
+    ("keywords", "rest", "kept"),
+    [(4, 4, (4, 4)), (4, 40, (4, 15)), (40, 4, (15, 4)), (40, 40, (9, 10)), (40, 0, (19, 0)), (0, 40, (0, 19))],
+    ids=["both fit", "a long prompt", "many keywords", "both are long", "keywords alone", "a prompt alone"],
+)
+def test_of_keywords_the_first_stay_and_of_a_prompt_the_last(
+    tokens: Any, keywords: int, rest: int, kept: tuple[int, int]
+) -> None:
+    # Each is a token.
+    first, last = [" red"] * keywords, [" blue"] * rest
+    ids = tokens.earlier(f"{''.join(first)}\x1f{''.join(last)}", 20)
+    assert tokens.decode(ids[1:]) == "".join(first[: kept[0]] + last[len(last) - kept[1] :])
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\x1f", " \x1f\n"])
 def test_no_context_is_no_tokens(tokens: Any, text: str) -> None:
     assert tokens.earlier(text, 100) == []
 
