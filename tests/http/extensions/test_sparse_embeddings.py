@@ -180,6 +180,19 @@ class PointStruct:
 class Distance:
     COSINE = "Cosine"
 
+@dataclass
+class Prefetch:
+    query: object
+    using: str
+    limit: int
+
+class Fusion:
+    RRF = "rrf"
+
+@dataclass
+class FusionQuery:
+    fusion: str
+
 VectorParams = SparseVectorParams = lambda **given: given
 
 class QdrantClient:
@@ -189,12 +202,16 @@ class QdrantClient:
         pass
     def upsert(self, name, points):
         self.points += points
-    def query_points(self, name, query, using):
-        asked = dict(zip(query.indices, query.values))
-        def score(point):
-            of = point.vector[using]
+    def query_points(self, name, query, prefetch):
+        assert query.fusion == "rrf" and [each.using for each in prefetch] == ["dense", "sparse"]
+        asked = dict(zip(prefetch[1].query.indices, prefetch[1].query.values))
+        def dense(point):
+            return sum(one * other for one, other in zip(prefetch[0].query, point.vector["dense"], strict=True))
+        def sparse(point):
+            of = point.vector["sparse"]
             return sum(asked.get(index, 0) * value for index, value in zip(of.indices, of.values))
-        self.points.sort(key=score, reverse=True)
+        places = [sorted(self.points, key=score, reverse=True) for score in (dense, sparse)]
+        self.points.sort(key=lambda point: sum(1 / (2 + each.index(point)) for each in places), reverse=True)
         return self
 """
 
