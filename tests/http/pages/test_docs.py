@@ -8,6 +8,7 @@ import pytest
 
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.endpoints import LIMITS
+from frontend.catalogue.languages import LANGUAGES
 from frontend.catalogue.models import PRICES
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, BadGateway
@@ -53,6 +54,12 @@ def test_the_guide_describes_the_extensions_of_speech_that_are_on() -> None:
     off, on = (guide(Settings(extensions=names)) for names in ("", "speech_streaming,speech_formats"))
     for line in ("### Speech while it is spoken", "### More formats", "`flac` or `pcm`; `wav` is the default"):
         assert (line in off, line in on) == (False, True)
+
+
+def test_the_guide_lists_every_language() -> None:
+    listed = re.search(r"^```text\n(af .*?)^```", guide(Settings()), re.MULTILINE | re.DOTALL)
+    assert listed is not None
+    assert set(listed[1].split()) == LANGUAGES
 
 
 def test_the_guide_lists_every_error() -> None:
