@@ -22,14 +22,15 @@ from frontend.access.windows import Count
 class Limit(RateLimitItemPerMinute):
     """At most ``amount`` requests per minute in the counter ``key``, which keeps its count if the amount changes.
 
-    An ``amount`` of 0 lets nothing pass, so that it reads the counter without counting.
+    An ``amount`` of 0 lets nothing pass, so that it reads the counter without counting. ``least`` of it are left where
+    frontends divide it.
     """
 
-    __slots__ = ["key"]
+    __slots__ = ["key", "least"]
 
-    def __init__(self, amount: int, key: str) -> None:
+    def __init__(self, amount: int, key: str, least: int = 1) -> None:
         super().__init__(amount)
-        self.key = key
+        self.key, self.least = key, least
 
     def key_for(self, *identifiers: bytes | str | float) -> str:
         return self.key

@@ -33,13 +33,13 @@ class Limiter:
         If it is more than a limit, it passes in a window without other requests.
         """
         limits = self._of(caller, name)
-        widened = [Limit(max(limit.amount, more + 1), limit.key) for limit in limits]
+        widened = [Limit(max(limit.amount, more + 1), limit.key, least=more + 1) for limit in limits]
         passed, counts = await self.counters.take(widened, more)
         shown = [replace(count, limit=limit.amount) for count, limit in zip(counts, limits, strict=True)]
         if passed:
             return _headers(min(shown, key=lambda count: count.remaining))
-        # Where one more would pass, if so many less were allowed.
-        waits = [replace(count, limit=count.limit - more + 1) for count in counts]
+        # The repeat is counted as one before it comes here: one more would pass then, if so many less were allowed.
+        waits = [replace(count, limit=count.limit - more) for count in counts]
         place = max(range(len(waits)), key=lambda place: (not waits[place].open, waits[place].retry_after))
         message = f"rate limit exceeded ({shown[place].limit}/min); this request counts as {more + 1}"
         raise RateLimited(message, headers={**_headers(shown[place]), "Retry-After": str(waits[place].retry_after)})

@@ -62,7 +62,7 @@ class SharedCounters:
         return await self._local.take([self._share(limit) for limit in limits], requests)
 
     def _share(self, limit: Limit) -> Limit:
-        return Limit(min(limit.amount, max(1, limit.amount // self._frontends.count)), limit.key)
+        return Limit(min(limit.amount, max(limit.least, limit.amount // self._frontends.count)), limit.key)
 
     async def _beat(self) -> None:
         try:

@@ -1,6 +1,7 @@
 """Limits by caller, and limits during an outage of Redis."""
 
 import uuid
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -39,6 +40,18 @@ async def test_without_redis_each_frontend_counts_its_share(own_redis: RedisServ
         await until(lambda: all(counters._frontends.count == 3 for counters in (first, second, third)))
         own_redis.kill()
         assert await passed([first, second, third], [limit_of(30, "a")], 300) == 30
+
+
+async def test_without_redis_a_batch_of_more_than_a_share_passes_in_an_empty_window(own_redis: RedisServer) -> None:
+    async with shared(own_redis.url) as first, shared(own_redis.url):
+        await until(lambda: first._frontends.count == 2)
+        own_redis.kill()
+        limiter = Limiter(first, {"embeddings": 120}, {})
+        await _take_batch(limiter, 63)
+        with pytest.raises(RateLimited):
+            await _take_batch(limiter, 63)
+        with pytest.raises(RateLimited):
+            await limiter.take(Caller("a", "a"), "embeddings")
 
 
 async def test_without_redis_requests_can_be_refused(own_redis: RedisServer) -> None:
@@ -117,21 +130,43 @@ async def test_of_several_reached_limits_the_longest_wait_counts(clock: LimitsCl
     assert refused.value.headers["Retry-After"] == "47"
 
 
+async def _take_batch(limiter: Limiter, more: int) -> Mapping[str, str]:
+    """Count a batch as a request is counted: as one before its body is read, then as so many more."""
+    await limiter.take(Caller("a", "a"), "embeddings")
+    return await limiter.take_more(Caller("a", "a"), "embeddings", more)
+
+
 async def test_a_batch_is_counted_as_several_and_waits_until_so_many_pass(clock: LimitsClock) -> None:
     # Ten seconds before the end of a minute.
     clock.move_to(110.0)
-    limiter, caller = Limiter(MemoryCounters(), {"embeddings": 10}, {}), Caller("a", "a")
-    await limiter.take(caller, "embeddings")
-    assert (await limiter.take_more(caller, "embeddings", 5))["X-RateLimit-Remaining"] == "4"
+    limiter = Limiter(MemoryCounters(), {"embeddings": 10}, {})
+    assert (await _take_batch(limiter, 5))["X-RateLimit-Remaining"] == "4"
     with pytest.raises(RateLimited, match=r"\(10/min\); this request counts as 6") as refused:
-        await limiter.take_more(caller, "embeddings", 5)
-    assert (refused.value.headers["X-RateLimit-Limit"], refused.value.headers["X-RateLimit-Remaining"]) == ("10", "4")
-    # Of six requests one must have left the window.
-    clock.move_to(110.0 + int(refused.value.headers["Retry-After"]) - 2)
-    with pytest.raises(RateLimited):
-        await limiter.take_more(caller, "embeddings", 5)
+        await _take_batch(limiter, 5)
+    # The refused one has counted as one.
+    assert (refused.value.headers["X-RateLimit-Limit"], refused.value.headers["X-RateLimit-Remaining"]) == ("10", "3")
+    clock.move_to(110.0 + int(refused.value.headers["Retry-After"]) - 1)
+    usage = await limiter.usage(Caller("a", "a"))
+    assert usage["embeddings"].remaining == 5
     clock.move_to(110.0 + int(refused.value.headers["Retry-After"]))
-    await limiter.take_more(caller, "embeddings", 5)
+    await _take_batch(limiter, 5)
+
+
+@pytest.mark.parametrize(("limit", "more"), [(120, 63), (120, 119), (30, 63), (1, 1)])
+async def test_a_batch_that_waits_as_it_is_told_passes_soon(clock: LimitsClock, limit: int, more: int) -> None:
+    limiter, now, waits = Limiter(MemoryCounters(), {"embeddings": limit}, {}), 100.0, list[int]()
+    clock.move_to(now)
+    await _take_batch(limiter, more)
+    for _ in range(3):
+        try:
+            await _take_batch(limiter, more)
+            break
+        except RateLimited as refused:
+            waits.append(int(refused.headers["Retry-After"]))
+            now += waits[-1]
+            clock.move_to(now)
+    # A minute is the longest wait that is told.
+    assert len(waits) < 3, waits
 
 
 async def test_a_batch_of_more_than_the_limit_passes_in_an_empty_window_alone() -> None:
