@@ -29,6 +29,8 @@ from frontend.tritons.triton import bad_answer
 Weights = NDArray[np.float32]
 # Fewest characters for which a thread pays off.
 _INLINE_CHARACTERS = 2000
+# The most texts of a request that is no large batch: /similarity compares one with as many as the contract has.
+_MOST_OF_SMALL = MOST_INPUTS + 1
 # The most texts of a call, however short they are: 1 MB of vectors.
 _TEXTS_AT_ONCE = 256
 # The output with the weights of tokens, if a model has them.
@@ -82,17 +84,17 @@ class PackedModel:
         A large batch waits for a thread as several requests do. ``shared`` is tokenized with each text.
         """
         self._dispatcher.queue(self._model).refuse_full(context)
-        if len(texts) <= MOST_INPUTS and len(shared) + sum(map(len, texts)) <= _INLINE_CHARACTERS:
+        if len(texts) <= _MOST_OF_SMALL and len(shared) + sum(map(len, texts)) <= _INLINE_CHARACTERS:
             return function(texts)
         ids: list[Ids] = []
-        for start in range(0, len(texts), MOST_INPUTS):
-            ids += await self._threads.run(context, function, texts[start : start + MOST_INPUTS])
+        for start in range(0, len(texts), _MOST_OF_SMALL):
+            ids += await self._threads.run(context, function, texts[start : start + _MOST_OF_SMALL])
             memory.add(sum(each.nbytes for each in ids[start:]))
         return ids
 
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
-        if len(texts) <= MOST_INPUTS:
+        if len(texts) <= _MOST_OF_SMALL:
             return await self._rows(texts, context)
         async with self._turn(context):
             # Small requests of the same key go before.

@@ -16,7 +16,7 @@ async def embed(request: web.Request) -> web.StreamResponse:
 
 
 async def compare(request: web.Request) -> web.StreamResponse:
-    return await answer_vectors(request, embeddings.parse_similarity, embeddings.render_similarity, by_vector=False)
+    return await answer_vectors(request, embeddings.parse_similarity, embeddings.render_similarity, compares=True)
 
 
 async def rerank_cohere(request: web.Request) -> web.StreamResponse:

@@ -28,19 +28,20 @@ _NUMBERS_AT_ONCE = 3072
 
 
 async def answer(
-    request: web.Request, parses: Converts[EmbeddingRequest], renders: Renders, *, by_vector: bool = True
+    request: web.Request, parses: Converts[EmbeddingRequest], renders: Renders, *, compares: bool = False
 ) -> web.StreamResponse:
     """Embed what the request asks for, and deliver what ``renders`` makes of the vectors.
 
-    If the answer has an item ``by_vector``, many are rendered while they are read, which takes less memory.
+    The answer has an item by vector, and many are rendered while they are read, which takes less memory. But one that
+    ``compares`` the first text with the others is whole, and counts the others.
     """
     context, memory = request[CONTEXT], request[MEMORY_RESERVATION]
     parsed = await request.app[JSON_BODIES].read(request, memory, context, parses)
     if others := request.app[OTHER_OUTPUTS].get(parsed.outputs):
         return await deliver(request, JSON, await others(request, parsed))
-    await count_batch(request, len(parsed.texts))
+    await count_batch(request, len(parsed.texts) - compares)
     vectors, tokens = await request.app[EMBEDDINGS].run(parsed, context, request[BILLING].reserve, memory)
-    if not by_vector or len(vectors) <= MOST_INPUTS:
+    if compares or len(vectors) <= MOST_INPUTS:
         return await deliver(request, JSON, render_json(renders(vectors, tokens, parsed, 0)))
     # Only the vectors are needed from here on.
     parsed.texts.clear()

@@ -1,6 +1,7 @@
 """Embeddings as TEI's clients ask for them, with the extension and without."""
 
 import asyncio
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from huggingface_hub import InferenceClient
 from frontend.config.settings import Settings
 from tests.charges import charges
 from tests.conftest import KEY, Client
+from tests.eventually import until
+from tests.fakes import FakeTriton
 from tests.http.calls import APART, refusal
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
@@ -88,6 +91,27 @@ async def test_long_texts_are_cut_unless_the_request_says_no(client: Client, pat
 @pytest.mark.parametrize("path", [EMBED, SIMILARITY])
 async def test_the_paths_need_a_key(client: Client, path: str) -> None:
     assert (await client.post(path, json={}, headers={"Authorization": "Bearer wrong"})).status == 401
+
+
+async def test_a_text_and_32_others_are_one_request(client: Client, triton: FakeTriton) -> None:
+    left = []
+    for path, body in (
+        (EMBED, {"inputs": ["a"] * 32}),
+        (SIMILARITY, {"inputs": {"source_sentence": "a", "sentences": ["a"] * 32}}),
+        (EMBED, {"inputs": "a"}),
+    ):
+        async with client.post(path, json=body) as response:
+            left.append(int(response.headers["X-RateLimit-Remaining"]))
+    assert [before - after for before, after in pairwise(left)] == [1, 1]
+    # They wait for no other requests of the key, as large batches do.
+    going = asyncio.Event()
+    triton.wait = going.wait
+    triton.calls.clear()
+    most = {**COMPARED, "sentences": ["a"] * 32}
+    asking = [asyncio.create_task(client.post(SIMILARITY, json={"inputs": most})) for _ in range(2)]
+    await until(lambda: len(triton.calls) == 2)
+    going.set()
+    assert [(await each).status for each in asking] == [200, 200]
 
 
 @APART
