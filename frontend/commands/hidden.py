@@ -3,11 +3,14 @@
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from frontend.config.fields import Fields
+from frontend.config.reading import FROM_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.observe.hiding import HIDDEN, without_credentials
 
@@ -15,7 +18,7 @@ SECRET = frozenset(item.name for item in fields(Fields) if item.metadata["secret
 # Of a name that is no setting, the value may be a secret under a misspelt name.
 SHOWN = frozenset(item.name for item in fields(Settings) if item.name not in (*SECRET, "added"))
 # The kind of a database says much, and its address says too much.
-_KINDS = ("postgresql", "redis", "rediss", "sqlite")
+_KINDS = ("postgresql", "postgres", "redis", "rediss", "sqlite")
 # Shorter values are parts of other words.
 _SHORTEST = 4
 # What stands before the last @ of a word is a user and a password, and a query may have a token.
@@ -27,6 +30,16 @@ def hidden(address: str) -> str:
     """A secret value, of which only the kind of a known service is left."""
     kind, colon, _ = address.partition("://")
     return f"{kind}://{HIDDEN}" if colon and kind in _KINDS else HIDDEN
+
+
+def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
+    """The secret settings of variables and of the files that they name, without those that cannot be read."""
+    found = {name: environ.get(f"{PREFIX}{name.upper()}", "") for name in SECRET}
+    for name in SECRET:
+        with suppress(OSError, ValueError):
+            file = environ.get(f"{PREFIX}{name.upper()}{FROM_FILE}", "")
+            found[name] = found[name] or Path(file).read_text(encoding="utf-8-sig").strip()
+    return found
 
 
 def secrets_of(values: Mapping[str, Any]) -> list[str]:
@@ -53,5 +66,5 @@ def _of_address(value: str) -> Iterator[str]:
         parts = urlsplit(value)
     except ValueError:
         return
-    if parts.scheme in _KINDS:
+    if parts.scheme and parts.netloc:
         yield from filter(None, (parts.password, *(each for _, each in parse_qsl(parts.query))))

@@ -19,7 +19,7 @@ from typing import Any
 
 from frontend.catalogue.version import VERSION
 from frontend.commands.check import exports, problems
-from frontend.commands.hidden import SECRET, SHOWN, hidden, secrets_of, without_secrets
+from frontend.commands.hidden import SECRET, SHOWN, hidden, secrets_in, secrets_of, without_secrets
 from frontend.commands.reach import reach
 from frontend.commands.tables import columns
 from frontend.config import reading
@@ -68,8 +68,11 @@ def run(arguments: argparse.Namespace, environ: Mapping[str, str]) -> None:
 def _report(environ: Mapping[str, str], logs: Sequence[str]) -> str:
     values: Mapping[str, Any] = {}
     sources: Mapping[str, str] = {}
+    # Also of those that cannot be read for a fault of another.
+    secrets = secrets_of(secrets_in(environ))
     try:
         values, sources = reading.read(environ)
+        secrets = secrets_of(values)
         settings = Settings.from_env(environ)
     except SettingsError as error:
         own = [*_settings(values, sources, False), *_unread(values, environ), *str(error).splitlines()]
@@ -82,9 +85,9 @@ def _report(environ: Mapping[str, str], logs: Sequence[str]) -> str:
             "Services": lambda: [line for line, _ in asyncio.run(reach(settings))],
         }
     parts = {"Versions": _versions, "Machine": _machine, **parts}
-    parts |= {f"Last errors and warnings of {log}": partial(_errors, log) for log in logs}
+    parts |= {f"Last errors and warnings of {log}": partial(_errors, log, secrets) for log in logs}
     text = "\n".join(f"## {name}\n\n" + "".join(f"{line}\n" for line in _lines(part)) for name, part in parts.items())
-    return without_secrets(text, secrets_of(values))
+    return without_secrets(text, secrets)
 
 
 def _lines(part: Callable[[], Iterable[str]]) -> Iterable[str]:
@@ -156,13 +159,16 @@ def _unread(values: Mapping[str, Any], environ: Mapping[str, str]) -> list[str]:
     return [] if values else sorted(name for name in environ if name.startswith(PREFIX))
 
 
-def _errors(log: str) -> Iterable[str]:
-    """The last lines of a log that tell of an error or a warning, with the indented ones that follow each."""
+def _errors(log: str, secrets: Iterable[str]) -> Iterable[str]:
+    """The last lines of a log that tell of an error or a warning, with the indented ones that follow each.
+
+    A long one is cut where no part of a secret is left.
+    """
     last: deque[str] = deque(maxlen=_MOST_ERRORS)
     is_error = False
     with open(0 if log == "-" else log, encoding="utf-8", errors="replace", closefd=log != "-") as lines:
         for line in lines:
             is_error = bool(_ERROR.search(line)) or (is_error and line.startswith(" "))
             if is_error:
-                last.append(line.rstrip()[:_LONGEST_LINE])
-    return last
+                last.append(line.rstrip()[: 2 * _LONGEST_LINE])
+    return [without_secrets(line, secrets)[:_LONGEST_LINE] for line in last]

@@ -93,6 +93,44 @@ def test_a_password_in_an_address_is_not_shown_alone_either(
     assert "redis://[hidden]" in report
 
 
+@pytest.mark.parametrize("scheme", ["postgres", "postgresql+asyncpg"])
+def test_a_password_of_an_address_of_another_form_is_not_shown_either(
+    new_terminal: Terminal, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    monkeypatch.setenv("QUARTET_DATABASE", f"{scheme}://quartet:s3condlife@127.0.0.1:9/quartet")
+    shown = _errors_of(new_terminal, ["2026-11-28T05:00:00+0000 ERROR s3condlife is wrong"])
+    assert shown == ["2026-11-28T05:00:00+0000 ERROR [hidden] is wrong"]
+
+
+@pytest.mark.parametrize("from_file", [False, True])
+@pytest.mark.parametrize("fault", ["CONFIG", "TRITON_SECRET_FILE"])
+def test_if_settings_cannot_be_read_no_secret_is_shown(
+    new_terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, fault: str, from_file: bool
+) -> None:
+    """The log is of a time at which they could."""
+    (tmp_path / "q.toml").write_text("threads = = 3", encoding="utf-8")
+    monkeypatch.setenv(f"QUARTET_{fault}", str(tmp_path / "q.toml" if fault == "CONFIG" else "/nowhere"))
+    (tmp_path / "key").write_text("Zq9vLkw2" * 4 + "\n", encoding="utf-8")
+    variable, value = ("ADMIN_KEY_FILE", str(tmp_path / "key")) if from_file else ("ADMIN_KEY", "Zq9vLkw2" * 4)
+    monkeypatch.setenv(f"QUARTET_{variable}", value)
+    shown = _errors_of(new_terminal, [f"2026-11-28T05:00:00+0000 ERROR key={'Zq9vLkw2' * 4}"])
+    assert shown == ["2026-11-28T05:00:00+0000 ERROR key=[hidden]"]
+
+
+def test_a_line_that_is_cut_has_no_part_of_a_secret(new_terminal: Terminal, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QUARTET_ADMIN_KEY", "Zq9vLkw2" * 4)
+    (first, second) = _errors_of(
+        new_terminal,
+        [
+            f"E1128 05:00:00 {'x' * 1965} {'Zq9vLkw2' * 4} {'x' * 9000}",
+            f"E1128 05:00:00 {'x' * 1955} https://bob:Kp4sWd7c@chat.example/v1 {'x' * 9000}",
+        ],
+    )
+    assert "Zq9" not in first
+    assert "Kp4s" not in second
+    assert (len(first), len(second)) == (2000, 2000)
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
