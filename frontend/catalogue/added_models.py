@@ -23,6 +23,8 @@ _PRECISIONS = ("auto", "int8", "bf16", "fp32", "fp16")
 _POOLINGS = ("", "cls", "mean")
 _SCORES = ("sigmoid", "raw")
 _OPERATIONS = (EMBEDDINGS, RERANK, TRANSCRIPTIONS)
+# Of fewer tokens, the special ones of a pair leave none.
+_LEAST = {"max_tokens": 16}
 # The keys that only models of one operation have.
 _ONLY = {
     "query_prefix": (EMBEDDINGS,),
@@ -102,8 +104,9 @@ def _added_model(name: str, given: Any) -> AddedModel:
     for key, value in given.items():
         if key not in _KEYS:
             raise ValueError(f"{name}: there is no {key!r}; there are {', '.join(_KEYS)}")
-        if _KEYS[key] is int and not _is_size(value):
-            raise ValueError(f"{name}: {key} must be a whole number from 1, not {value!r}")
+        least = _LEAST.get(key, 1)
+        if _KEYS[key] is int and not _is_size(value, least):
+            raise ValueError(f"{name}: {key} must be a whole number from {least}, not {value!r}")
         if key == "dimensions" and not (isinstance(value, list) and value and all(map(_is_size, value))):
             raise ValueError(f"{name}: dimensions must be a list of whole numbers from 1, not {value!r}")
         if _KEYS[key] is not int and key not in ("price", "dimensions") and not isinstance(value, str):
@@ -115,9 +118,9 @@ def _added_model(name: str, given: Any) -> AddedModel:
     return added
 
 
-def _is_size(value: object) -> bool:
+def _is_size(value: object, least: int = 1) -> bool:
     # A bool is an int.
-    return type(value) is int and value >= 1
+    return type(value) is int and value >= least
 
 
 def _check(name: str, added: AddedModel, given: Mapping[str, Any]) -> None:

@@ -40,11 +40,17 @@ _BLOCK = 768
 
 
 def load_tokenizer(repository: Path, model: Model) -> TextTokenizer:
-    """The exported tokenizer of a model. Raises ``SettingsError`` if its limit differs from the catalogue's."""
+    """The exported tokenizer of a model.
+
+    Raises ``SettingsError`` if its limit differs from the catalogue's, and for a prefix that leaves a text too little.
+    """
     tokenizer = TextTokenizer(repository / model.triton_model / "1")
     if tokenizer.max_tokens != model.max_tokens:
         fault = f"{model.triton_model} takes {tokenizer.max_tokens} tokens of a text"
         raise SettingsError(f"{fault}, and the catalogue has {model.max_tokens}: export it again")
+    before = max(map(len, tokenizer.texts([model.query_prefix, model.document_prefix])))
+    if before > model.max_tokens // 2:
+        raise SettingsError(f"{model.id}: a prefix takes more than half of the {model.max_tokens} tokens of a text")
     return tokenizer
 
 

@@ -1,6 +1,8 @@
 """Models that an operator adds answer beside those of the contract."""
 
 import asyncio
+import contextlib
+import dataclasses
 import io
 import shutil
 import sys
@@ -15,6 +17,8 @@ import pytest_asyncio
 from client.__main__ import main
 from frontend.catalogue.models import PRICES, Served
 from frontend.catalogue.voices import exported_voices
+from frontend.config.reading import SettingsError
+from frontend.operations.packed_model import load_tokenizer
 from tests.conftest import KEY, ROOT, Client, running, settings_in
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, refusal
@@ -99,6 +103,18 @@ async def test_texts_are_documents_unless_the_request_says_that_they_are_queries
         tokens[kind] = answer["usage"]["total_tokens"]
     assert tokens[None] == tokens["document"] == tokens["passage"]
     assert tokens["query"] == tokens["search_query"] < tokens[None]
+
+
+@pytest.mark.parametrize("name", ["query_prefix", "document_prefix"])
+@pytest.mark.parametrize(("words", "fits"), [(4094, True), (4095, False)])
+async def test_a_prefix_that_leaves_less_than_half_of_the_tokens_stops_the_start(
+    name: str, words: int, fits: bool
+) -> None:
+    """All texts behind a longer one would have the same vector."""
+    model = dataclasses.replace(OWN[0], triton_model="m3_embedder", **{name: "a " * words})
+    refused = contextlib.nullcontext() if fits else pytest.raises(SettingsError, match="^embed-e5: a prefix takes more")
+    with refused:
+        load_tokenizer(ROOT / "model_repository", model)
 
 
 async def test_the_models_of_the_contract_have_no_prefix(client: Client, triton: FakeTriton) -> None:
