@@ -232,7 +232,10 @@ def _unsupported(content_type: str, param: str, rules: WindowRules) -> Unsupport
 def window_inputs(request: TranscriptionRequest, samples: SharedBytes, window: SpokenWindow) -> dict[str, NDArray[Any]]:
     """The model's inputs for a window of ``samples``, with the request's options."""
     spoken = samples.read(SAMPLE_BYTES * (window.end - window.start), SAMPLE_BYTES * window.start)
-    prompt = f"{', '.join(request.keywords)}.{AFTER_KEYWORDS}{request.prompt}" if request.keywords else request.prompt
+    prompt, words = request.prompt, f"{', '.join(request.keywords)}." if request.keywords else ""
+    # A caller's own separator is a part of the prompt.
+    if words or AFTER_KEYWORDS in prompt:
+        prompt = f"{words}{AFTER_KEYWORDS}{prompt}"
     return model_inputs(spoken, request.language, prompt, request.temperature, request.languages)
 
 

@@ -33,6 +33,15 @@ async def test_a_prompt_alone_is_sent_as_it_is(client: Client, triton: FakeTrito
     assert _heard(triton) == ("", "Guten Tag.")
 
 
+@pytest.mark.parametrize("given", [{}, {"keywords[]": ["a\x1fb"]}])
+async def test_a_separator_of_the_callers_own_makes_no_keywords(
+    client: Client, triton: FakeTriton, given: dict[str, Any]
+) -> None:
+    assert (await transcribe(client, WAV, prompt="Guten\x1fTag.", **given)).status == 200
+    keywords, _, prompt = _heard(triton)[1].partition("\x1f")
+    assert (keywords, prompt) == ("a b." if given else "", "Guten\x1fTag.")
+
+
 @pytest.mark.parametrize("name", ["languages", "languages[]"])
 async def test_several_languages_reach_the_model_and_one_is_as_language(
     client: Client, triton: FakeTriton, name: str
