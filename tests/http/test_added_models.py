@@ -111,7 +111,8 @@ async def test_a_prefix_that_leaves_less_than_half_of_the_tokens_stops_the_start
     name: str, words: int, fits: bool
 ) -> None:
     """All texts behind a longer one would have the same vector."""
-    model = dataclasses.replace(OWN[0], triton_model="m3_embedder", **{name: "a " * words})
+    own: dict[str, Any] = {name: "a " * words}
+    model = dataclasses.replace(OWN[0], triton_model="m3_embedder", **own)
     refused = contextlib.nullcontext() if fits else pytest.raises(SettingsError, match="^embed-e5: a prefix takes more")
     with refused:
         load_tokenizer(ROOT / "model_repository", model)
