@@ -19,13 +19,15 @@ from frontend.catalogue.models import PRICES, Served
 from frontend.catalogue.voices import exported_voices
 from frontend.config.reading import SettingsError
 from frontend.operations.packed_model import load_tokenizer
-from tests.conftest import KEY, ROOT, Client, running, settings_in
+from tests.conftest import EXTENSIONS, KEY, ROOT, Client, running, settings_in
 from tests.fakes import FakeTriton
 from tests.http.calls import EMBED, refusal
 from tests.own_models import OWN, beside_own
-from tests.speech import encode, say
+from tests.speech import encode, say, transcribe
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+WAV = encode(say("Hello there"), "wav")
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -35,7 +37,8 @@ async def shared(database: Path, tmp_path_factory: pytest.TempPathFactory) -> As
     exported = ROOT / "model_repository"
     added = beside_own(exported, exported_voices(exported), repository)
     prices = {**PRICES, **{model.id: model.price for model in OWN}}
-    own = settings_in(folder, added=added, prices=prices, model_repository=repository)
+    extensions = EXTENSIONS or "transcript_hints"
+    own = settings_in(folder, added=added, prices=prices, model_repository=repository, extensions=extensions)
     triton = FakeTriton()
     async with running(own, triton) as connected:
         yield connected, triton
@@ -167,7 +170,7 @@ async def test_a_reranker_of_raw_scores_has_them_without_the_sigmoid(client: Cli
 
 @pytest.mark.parametrize(("model", "status"), [("whisper-en", 400), ("stt-1", 200)])
 async def test_a_whisper_of_english_alone_refuses_other_languages(client: Client, model: str, status: int) -> None:
-    form = {"file": io.BytesIO(encode(say("Hello there"), "wav")), "model": model, "language": "de"}
+    form = {"file": io.BytesIO(WAV), "model": model, "language": "de"}
     answer = await client.post("/v1/audio/transcriptions", data=form)
     assert answer.status == status
     if status == 400:
@@ -178,8 +181,14 @@ async def test_a_whisper_of_english_alone_refuses_other_languages(client: Client
         )
 
 
+async def test_a_language_that_it_does_not_know_is_named_with_its_parameter(client: Client) -> None:
+    answer = await transcribe(client, WAV, model="whisper-en", **{"languages[]": ["en", "de"]})
+    assert await refusal(answer) == (400, "languages[]")
+    assert (await transcribe(client, WAV, model="whisper-en", **{"languages[]": ["en", "EN"]})).status == 200
+
+
 async def test_a_whisper_of_english_alone_answers_without_a_language(client: Client, triton: FakeTriton) -> None:
-    form = {"file": io.BytesIO(encode(say("Hello there"), "wav")), "model": "whisper-en"}
+    form = {"file": io.BytesIO(WAV), "model": "whisper-en"}
     answer = await (await client.post("/v1/audio/transcriptions", data=form)).json()
     assert answer["text"] == "hello there"
     assert {model for model, _ in triton.calls} == {"added_en"}

@@ -89,12 +89,12 @@ class TranscriptionPipeline:
         """Let these Triton models translate. All their requests have the input then: Triton joins only such ones."""
         self._translators = frozenset(models)
 
-    def refuse_language(self, name: str, language: str) -> None:
-        """Raise ``InvalidRequest`` if the model does not know the language."""
+    def refuse_language(self, name: str, language: str, param: str = "language") -> None:
+        """Raise ``InvalidRequest`` if the model does not know the language of ``param``."""
         code, known = token_code(language), self._abilities[self._models[name]].languages
         if code and code not in known:
             only = f"; it knows {', '.join(known)} alone" if len(known) == 1 else ""
-            raise InvalidRequest(f"{name} does not know the language {language}{only}", param="language")
+            raise InvalidRequest(f"{name} does not know the language {language}{only}", param=param)
 
     def window_seconds(self, name: str) -> float:
         """The longest audio of a call to the model."""
@@ -111,8 +111,9 @@ class TranscriptionPipeline:
     ) -> "DecodedFile":
         """Decode the file, and refuse it if the model would not be done in time."""
         model = self._models[request.model]
-        for language in (request.language, *request.languages):
-            self.refuse_language(request.model, language)
+        self.refuse_language(request.model, request.language)
+        for language in request.languages:
+            self.refuse_language(request.model, language, "languages[]")
         # Do not decode if the model is unavailable, or as many calls wait as may.
         self._dispatcher.queue(model).refuse_full(context)
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
