@@ -2,8 +2,8 @@
 
 Every callback is timed, and a thread looks at those that take long. What counts is processor time of the loop's own
 thread, and time in which a call of the system blocks it. A thread that waits for a processor, which others have, or for
-the interpreter's lock does not hold its loop. What keeps that lock all the time is not seen, and in the process of the
-tests, which has more objects than a frontend, the time of garbage collections does not count.
+the interpreter's lock does not hold its loop. What keeps that lock all the time is not seen. The time of garbage
+collections does not count: they take longer on busy processors, and tests/faults/test_loop.py measures them.
 
 Tests may hold a loop themselves. What is held counts if the product does it: the innermost code of this repository is
 the frontend's, and between it and a test or a fake there is a coroutine of the frontend. What a test calls directly is
@@ -212,6 +212,7 @@ def _watched_loop() -> uvloop.Loop:
         path.rename(folder / path.name[1:])
 
     watch = LoopWatch(report, PRODUCT, TESTS)
+    watch.leave_out_collections()
     watch.start()
     for name in PROTOCOL:
         setattr(Connection, name, watch.timed(getattr(Connection, name)))

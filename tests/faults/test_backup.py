@@ -67,6 +67,6 @@ def test_a_restored_sqlite_has_the_keys_and_charges_of_its_backup(
     assert _said(settings, ["one"]) == {3}
     exec(line)
     assert _said(settings, ["three"]) == {3, 5}
-    (restoring,) = re.findall(r"^ +(cp backup\.sqlite3 .+?) +#", _GUIDE, re.MULTILINE)
+    (restoring,) = re.findall(r"^(cp backup\.sqlite3 .+?) +#", _GUIDE, re.MULTILINE)
     subprocess.run(restoring, shell=True, check=True)
     assert _said(settings, ["seventh"]) == {3, 7}

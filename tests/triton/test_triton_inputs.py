@@ -7,6 +7,7 @@ import pytest
 from tritonclient.grpc import InferenceServerClient, InferInput
 from tritonclient.utils import triton_to_np_dtype
 
+from frontend.operations.packed_model import WEIGHTS
 from scripts.benchmark.product.triton_inputs import requests
 from scripts.run.model_configs import parsed
 from scripts.run.stack import Stack
@@ -37,4 +38,5 @@ def test_each_request_is_answered(stack: Stack, model: str) -> None:
         for request in requests(model, REPOSITORY, 2):
             tensors = [_tensor(inputs[name], value, config.max_batch_size > 0) for name, value in request.items()]
             answer = client.infer(model, tensors)
-            assert all(answer.as_numpy(each.name).size for each in config.output)
+            # The demo's checkpoint weighs no tokens.
+            assert all(answer.as_numpy(each.name).size for each in config.output if each.name != WEIGHTS)
