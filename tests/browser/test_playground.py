@@ -18,7 +18,6 @@ from playwright.async_api import Locator, Page, expect
 from client.recordings import words
 from frontend.catalogue.models import MODELS
 from frontend.catalogue.prices import to_chf
-from frontend.parameters.embeddings import MOST_OF_A_LARGE_BATCH
 from scripts.run.stack import Stack
 from tests.browser.barriers import barriers
 from tests.browser.conftest import SPOKEN, Seen, press, show
@@ -206,7 +205,7 @@ async def test_a_refusal_is_shown_as_the_api_sent_it(page: Page) -> None:
 
 async def test_more_than_a_request_may_have_is_not_sent(page: Page, seen: Seen) -> None:
     await show(page, "Rank")
-    await page.get_by_label("Documents, one on each line").fill("a\n" * (MOST_OF_A_LARGE_BATCH + 1))
+    await page.get_by_label("Documents, one on each line").fill("a\n" * 33)
     asked = len(seen.asked)
     refused = await press(page, "Rank")
     await expect(refused.get_by_role("alert")).to_have_text("This is more than one request may have.")
