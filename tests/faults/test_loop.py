@@ -35,7 +35,7 @@ pytestmark = pytest.mark.alone
 
 _MOST_MS = 20.0
 _TRIES = 6
-_MANY, _MANY_BARE = 100, 30
+_MANY, _MANY_BARE = 100, 12
 _MB = 1024 * 1024
 _ANSWER_SECONDS = 20.0
 _QUIET_SECONDS = 0.15
