@@ -217,7 +217,7 @@ async def test_texts_become_speech_and_recordings_text(client: Client, tmp_path:
     assert pq.read_table(tmp_path / "heard.parquet")["id"].to_pylist() == ["0.mp3", "1.mp3", "2.mp3"]
 
 
-@pytest.mark.settings(held_bytes=1_200_000, queue_hold_seconds=0.01)
+@pytest.mark.settings(held_bytes=1_400_000, queue_hold_seconds=0.01)
 async def test_several_bulk_keys_hold_no_more_memory_than_one_key_may(
     client: Client, settings: Settings, triton: FakeTriton
 ) -> None:
@@ -230,10 +230,10 @@ async def test_several_bulk_keys_hold_no_more_memory_than_one_key_may(
 
     triton.wait = released.wait
     waiting = [asyncio.create_task(ask(key)) for key in bulk[:2]]
-    await until(lambda: client.app[MEMORY_BUDGET]._total > 400_000)
+    await until(lambda: client.app[MEMORY_BUDGET]._total > 600_000)
     async with asyncio.timeout(10):
         assert await ask(bulk[2]) == 502
     waiting.append(asyncio.create_task(ask(KEY)))
-    await until(lambda: client.app[MEMORY_BUDGET]._total > 600_000)
+    await until(lambda: client.app[MEMORY_BUDGET]._total > 900_000)
     released.set()
     assert await asyncio.gather(*waiting) == [200, 200, 200]
