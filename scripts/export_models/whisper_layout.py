@@ -28,7 +28,8 @@ def is_english_only(source: Path) -> bool:
 
 def _ctranslate_tokens(source: Path) -> list[str]:
     if (path := source / "vocabulary.txt").is_file():
-        return path.read_text(encoding="utf-8").split("\n")
+        # The end of the last line is no token.
+        return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")
     tokens: list[str] = json.loads((source / "vocabulary.json").read_text(encoding="utf-8"))
     return tokens
 

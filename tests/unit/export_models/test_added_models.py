@@ -111,14 +111,14 @@ def test_a_whisper_of_english_alone_is_known_by_its_files_and_by_its_export(
     assert promise_again(tmp_path, added) == found
 
 
-@pytest.mark.parametrize("name", ["vocabulary.json", "vocabulary.txt"])
+@pytest.mark.parametrize(("name", "end"), [("vocabulary.json", "\n"), ("vocabulary.txt", ""), ("vocabulary.txt", "\n")])
 @pytest.mark.parametrize(("tokens", "languages"), [(["a", "", "<|endoftext|>"], ()), (["a", "<|endoftext|>"], ("en",))])
 def test_a_whisper_of_ctranslate2_is_known_by_its_vocabulary(
-    tmp_path: Path, name: str, tokens: list[str], languages: tuple[str, ...]
+    tmp_path: Path, name: str, end: str, tokens: list[str], languages: tuple[str, ...]
 ) -> None:
     (tmp_path / "model.bin").touch()
     text = json.dumps(tokens) if name.endswith("json") else "\n".join(tokens)
-    (tmp_path / name).write_text(text, encoding="utf-8")
+    (tmp_path / name).write_text(text + end, encoding="utf-8")
     assert promise_of(AddedModel("small", TRANSCRIPTIONS, "./small"), tmp_path).languages == languages
 
 
