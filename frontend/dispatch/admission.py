@@ -10,8 +10,8 @@ from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
 
 # The work of a model without a unit of its own: each call costs 1.
 ONE_CALL = Work(1.0)
-# An execution longer than this (seconds) hides the gap before the next one. The second is for calls that share the
-# executions of one instance: they wait for each other in Triton.
+# An execution longer than this (seconds) hides the gap before the next one. The second is for calls that are not cut to
+# executions and share them, and for a single instance: Triton joins the calls that wait there.
 _LONG_SECONDS, _LONG_SHARED_SECONDS = 0.1, 1.0
 # Length of the running mean of seconds, in calls. Where callers cut their work into executions, calls of less than this
 # share of one are left out.
