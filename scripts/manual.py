@@ -12,9 +12,10 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Iterable
 from pathlib import Path
+
+from frontend.catalogue.version import VERSION
 
 ROOT = Path(__file__).parents[1]
 CONFIG = ROOT / "mkdocs.yml"
@@ -75,10 +76,6 @@ def stage(into: Path) -> None:
         shutil.copytree(ROOT / folder, into / folder)
 
 
-def version() -> str:
-    return str(tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
-
-
 def list_versions(folder: Path) -> list[str]:
     """Write which versions are in a folder, for the pages' menu, and a page that leads to the newest; newest first."""
     found = [path.name for path in folder.iterdir() if _VERSION.fullmatch(path.name)]
@@ -95,7 +92,7 @@ def main() -> int:
     parser.add_argument("--into", type=Path, default=_WORK / "site", help="folder of all versions")
     into = parser.parse_args().into.absolute()
     stage(_WORK / "pages")
-    built = into / version()
+    built = into / VERSION
     # With --quiet it would ignore --strict; without the variable it tells which generator comes after it.
     command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--config-file", str(CONFIG)]
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}

@@ -72,18 +72,15 @@ class LoopWatch:
         self._ended = threading.Event()
 
     def start(self) -> None:
+        gc.callbacks.append(self._note_collection)
         threading.Thread(target=self._look_on, name="loop watch", daemon=True).start()
 
     def close(self) -> None:
         self._ended.set()
-        if self._note_collection in gc.callbacks:
-            gc.callbacks.remove(self._note_collection)
-
-    def leave_out_collections(self) -> None:
-        """Count no processor time of garbage collections from now on."""
-        gc.callbacks.append(self._note_collection)
+        gc.callbacks.remove(self._note_collection)
 
     def _note_collection(self, phase: str, _: Mapping[str, int]) -> None:
+        """Subtract the processor time of a garbage collection from that of the callback in which it runs."""
         if callback := self._running.get(threading.get_ident()):
             # Work that began later is less work.
             callback.worked += time.thread_time() * (1 if phase == "stop" else -1)
@@ -186,7 +183,6 @@ def _blocked_seconds(looks: list[_Look]) -> float:
 def watch_this_process(report: Callable[[str], object]) -> None:
     """Watch the loops of this process that are asyncio's own."""
     watch = LoopWatch(report, PRODUCT, TESTS)
-    watch.leave_out_collections()
     asyncio.Handle._run = watch.timed(asyncio.Handle._run)  # type: ignore[method-assign]
     watch.start()
 
@@ -212,7 +208,6 @@ def _watched_loop() -> uvloop.Loop:
         path.rename(folder / path.name[1:])
 
     watch = LoopWatch(report, PRODUCT, TESTS)
-    watch.leave_out_collections()
     watch.start()
     for name in PROTOCOL:
         setattr(Connection, name, watch.timed(getattr(Connection, name)))

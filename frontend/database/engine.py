@@ -35,8 +35,8 @@ DATABASE_FAILURES = (SQLAlchemyError, OSError, TimeoutError)
 _LIBRARY = "sqlalchemy"
 _AUTOCOMMIT = "AUTOCOMMIT"
 _BUSY_SECONDS = 5.0
-# Compiled statements that a connection keeps. Those of many charges are large, and differ in the number of rows: 128,
-# Python's default, took 40 MB.
+# Compiled statements that a connection keeps. Those of many charges are large, and differ in the number of rows: with
+# 128, Python's default, they took 9 MB after 6,000 charges, and more later.
 _STATEMENTS = 16
 _RETRY_SECONDS = 0.01
 _POSTGRES_SECONDS = 5.0

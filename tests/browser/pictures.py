@@ -32,8 +32,8 @@ from tests.speech import encode
 from tests.unit.billing.conftest import write
 
 PICTURES = ROOT / "docs" / "pictures"
-# The page of each picture.
-PAGES = {"playground": "playground", "dashboard": "dashboard"}
+# Pages, each with a picture of its name.
+PAGES = ("playground", "dashboard")
 _STATIC = ROOT / "frontend" / "pages" / "static"
 _DAYS, _DAY_SECONDS = 30, 86_400
 # Milliseconds until an answer.
@@ -61,7 +61,7 @@ def with_digest(picture: bytes, text: str) -> bytes:
 
 
 async def _take(page: Page, name: str) -> None:
-    picture = with_digest(await page.screenshot(full_page=True), digest(PAGES[name]))
+    picture = with_digest(await page.screenshot(full_page=True), digest(name))
     await asyncio.to_thread((PICTURES / f"{name}.png").write_bytes, picture)
 
 

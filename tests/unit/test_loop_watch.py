@@ -84,7 +84,6 @@ def watched(tmp_path: Path) -> Iterator[Watched]:
     found: list[str] = []
     watch = LoopWatch(found.append, tmp_path / "product", tmp_path / "tests")
     watch.start()
-    watch.leave_out_collections()
 
     def run(coroutine: Coroutine[Any, Any, Any]) -> str:
         def step() -> None:
