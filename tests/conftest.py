@@ -1,6 +1,7 @@
 """Shared set-up: a clean environment, the application with a fake Triton, and the whole product with a real one."""
 
 import dataclasses
+import functools
 import gc
 import logging
 import os
@@ -26,6 +27,7 @@ from frontend.config.proxies import exclude_this_machine
 from frontend.config.reading import CONFIG_FILE, PREFIX
 from frontend.config.settings import Settings
 from frontend.http.runner import Runner
+from frontend.text import tokens
 from scripts.local_triton.checks import free_port
 from tests.clocks import LimitsClock
 from tests.databases import PostgresServer
@@ -57,6 +59,8 @@ _held: list[str] = []
 _reports = tempfile.TemporaryDirectory(prefix="loops-")
 os.environ[REPORTS] = _reports.name
 watch_this_process(_held.append)
+# Each application would read and hash 19 MB of tokenizers, which takes longer than the rest of its start.
+tokens._read = functools.cache(tokens._read)
 
 
 class ProductServer(TestServer):
@@ -103,13 +107,6 @@ def _freeze_objects() -> None:
     """Let garbage collection look at what the tests of this file make, as the product does: it holds event loops."""
     gc.collect()
     gc.freeze()
-
-
-@pytest.fixture(autouse=True)
-def _collect_garbage(request: pytest.FixtureRequest) -> None:
-    """Leave no garbage of the tests before to this one's event loop."""
-    if request.node.get_closest_marker("asyncio") is not None:
-        gc.collect()
 
 
 @pytest.fixture(autouse=True)
