@@ -21,6 +21,8 @@ _SHARED = STATIC / "shared"
 _HEAD, _HEADER, _SIGN_IN, _FOOTER = (
     (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in", "footer")
 )
+# Where a page has a title with a sign-in: the words of the title, of the field and of the note below it.
+_SIGN_IN_PLACE = re.compile(r"<!-- sign-in: (?P<title>.+?) \| (?P<key>.+?) \| (?P<note>.+?) -->", re.DOTALL)
 _SITE = re.compile(r'<header class="site">.*?</header>', re.DOTALL)
 _KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 _HTML = {"Content-Type": "text/html; charset=utf-8"}
@@ -56,8 +58,9 @@ def read_page(file: Path, path: str) -> str:
     """The text of the page at ``path``, with the shared parts. The header marks its link to this page as current."""
     header = _HEADER.replace(f'<a href="{path}">', f'<a href="{path}" aria-current="page">')
     page = file.read_text(encoding="utf-8")
-    for name, text in (("head", _HEAD), ("header", header), ("sign-in", _SIGN_IN)):
+    for name, text in (("head", _HEAD), ("header", header)):
         page = page.replace(f"<!-- {name} -->", text)
+    page = _SIGN_IN_PLACE.sub(lambda place: _SIGN_IN.format(**place.groupdict()), page)
     page = page.replace("  </body>", f"    {_FOOTER.replace('<!-- version -->', VERSION)}\n  </body>")
     # The target of the link that skips the header.
     return page.replace("<main", '<main id="main" tabindex="-1"', 1)

@@ -120,7 +120,7 @@ async def test_a_long_request_shows_its_progress_and_can_be_cancelled(
 async def test_a_request_without_a_file_or_a_key_is_not_sent(page: Page, seen: Seen) -> None:
     sent = await press(page, "Transcribe")
     await expect(sent.get_by_role("alert")).to_have_text("Record something, or choose a file first.")
-    await page.get_by_role("button", name="Forget the key").click()
+    await page.get_by_role("button", name="Sign out").click()
     await press(page, "Transcribe")
     await expect(page.locator("#message")).to_have_text("An API key is needed.")
     await expect(page.get_by_label("API key")).to_be_focused()

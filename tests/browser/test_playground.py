@@ -284,7 +284,7 @@ async def test_the_playground_has_no_barriers(page: Page) -> None:
 async def test_the_key_stays_in_the_tab(page: Page, stack: Stack, seen: Seen) -> None:
     assert [url for url in [*seen.asked, page.url] if stack.api_key in url] == []
     assert await page.evaluate("localStorage.length") == 0
-    await page.get_by_role("button", name="Forget the key").click()
+    await page.get_by_role("button", name="Sign out").click()
     assert await page.evaluate("sessionStorage.getItem('quartet-key')") is None
 
 

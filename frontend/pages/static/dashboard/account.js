@@ -2,13 +2,15 @@
 
 import { byId, make, nameColumns, number } from "/shared/dom.js";
 import { OPERATIONS } from "/shared/offer.js";
+import { showWhose } from "/shared/sign_in.js";
 import { exactly, toChf, toMicro } from "./data.js";
 
 // A balance that lasts for less is warned of.
 const LOW_DAYS = 7;
 
 export function showAccount(account) {
-  byId("whose").textContent = [account.org, account.key, account.tier].filter(Boolean).join(" · ");
+  // The balance has a place of its own.
+  showWhose({ ...account, balance: null });
   showBalance(account);
   byId("limits").replaceChildren(...account.limits.map(limitRow));
   nameColumns(byId("limits").closest("table"));

@@ -1,22 +1,18 @@
 // The page: signs in with a key, asks for the days that are chosen, and shows what comes.
 
 import { byId, make } from "/shared/dom.js";
-import { forgetKey, storedKey, takeKey } from "/shared/key.js";
+import { storedKey } from "/shared/key.js";
+import { Refusal, ask, read } from "/shared/read.js";
+import { askForKey, showSignedIn, signInToTab, signOut } from "/shared/sign_in.js";
 import { showAccount } from "./account.js";
-import { ask, dayOf, presets, read, Refusal } from "./data.js";
+import { dayOf, presets } from "./data.js";
 import { showOutcomes } from "./outcomes.js";
 import { showUsage } from "./usage.js";
 
 const FIRST_SHOWN = "30 days";
 const MOST_DAYS = 366;
-const FIELDS = { first: "days-error", last: "days-error", key: "key-error" };
+const FIELDS = { first: "days-error", last: "days-error" };
 const chosen = () => ({ first: byId("first").value, last: byId("last").value, by: byId("by").value });
-
-function show(signedIn) {
-  for (const id of ["account", "sign-out", "whose"]) byId(id).hidden = !signedIn;
-  byId("sign-in").hidden = signedIn;
-  if (!signedIn) byId("key").focus();
-}
 
 // Beside the field that it is about, or above all where it is about none.
 function say(text, field) {
@@ -31,9 +27,8 @@ function say(text, field) {
 function fail(error) {
   if (!(error instanceof Refusal)) throw error;
   if (error.status !== 401) return say(error.message, error.param);
-  forgetKey();
-  show(false);
-  say("This key is not known, or it has ended.", "key");
+  byId("account").hidden = true;
+  signOut(error.message);
 }
 
 // What is wrong with the days, and the field that it is about.
@@ -51,7 +46,10 @@ let answered = null;
 
 // `anew`: the account too, which does not change with the days that are chosen.
 async function refresh({ anew = false } = {}) {
-  if (!storedKey()) return show(false);
+  if (!storedKey()) {
+    [answered, byId("account").hidden] = [null, true];
+    return askForKey();
+  }
   const wanted = chosen();
   markPreset(wanted);
   const wrong = wrongDays(wanted);
@@ -65,7 +63,8 @@ async function refresh({ anew = false } = {}) {
     say("");
     answered = { account, usage: usage.data };
     byId("as-of").textContent = `as of ${new Date().toLocaleTimeString("en-GB")}`;
-    show(true);
+    showSignedIn(true);
+    byId("account").hidden = false;
     showAccount(account);
     showOutcomes(outcomes.data);
     draw();
@@ -113,12 +112,7 @@ function start() {
   }
   choose(presets(Date.now())[FIRST_SHOWN]);
   byId("first").max = byId("last").max = dayOf(Date.now());
-  takeKey(byId("sign-in"), () => refresh({ anew: true }));
-  byId("sign-out").addEventListener("click", () => {
-    forgetKey();
-    answered = null;
-    show(false);
-  });
+  signInToTab(() => refresh({ anew: true }));
   for (const id of ["first", "last", "by"]) byId(id).addEventListener("change", () => refresh());
   byId("measure").addEventListener("change", draw);
   byId("choices").addEventListener("submit", (event) => event.preventDefault());

@@ -2,6 +2,7 @@
 
 import { byId } from "/shared/dom.js";
 import { keepKey, storedKey } from "/shared/key.js";
+import { askForKey, showSignedIn, signIn } from "/shared/sign_in.js";
 import { tabs } from "/shared/tabs.js";
 import { AuditList } from "./audit_list.js";
 import { closeForms } from "./form.js";
@@ -27,8 +28,8 @@ const choose = tabs(byId("tabs"), (tab) => {
 
 function show(isSignedIn) {
   signedIn = isSignedIn;
-  byId("signed-in").hidden = byId("sign-out").hidden = !signedIn;
-  byId("sign-in").hidden = signedIn;
+  byId("signed-in").hidden = !signedIn;
+  showSignedIn(signedIn);
 }
 
 function signedOut(reason) {
@@ -37,14 +38,10 @@ function signedOut(reason) {
   for (const list of [keys, orgs, audit]) list.clear();
   show(false);
   byId("done").textContent = "";
-  byId("message").textContent = reason;
-  byId("key").focus();
+  askForKey(reason);
 }
 
-async function signIn(event) {
-  event.preventDefault();
-  const text = byId("key").value.trim();
-  byId("key").value = byId("message").textContent = "";
+async function take(text) {
   begin(text, signedOut);
   try {
     const settings = await ask("GET", "settings");
@@ -56,12 +53,10 @@ async function signIn(event) {
     if (!(failure instanceof Failure)) throw failure;
     end();
     const isApiKey = failure.status === 401 && text.startsWith("qk_");
-    byId("message").textContent = isApiKey ? NEEDS_ADMIN_KEY : failure.message;
+    askForKey(isApiKey ? NEEDS_ADMIN_KEY : failure.message);
     if (isApiKey && !storedKey()) keepKey(text);
   }
 }
 
-byId("sign-in").addEventListener("submit", signIn);
-byId("sign-out").addEventListener("click", () => end());
-if (storedKey()) byId("message").textContent = NEEDS_ADMIN_KEY;
-byId("key").focus();
+signIn(take, () => end());
+askForKey(storedKey() ? NEEDS_ADMIN_KEY : "");

@@ -2,7 +2,7 @@
 
 import { byId, copyButton, make, number } from "/shared/dom.js";
 import { storedKey } from "/shared/key.js";
-import { account, askForKey } from "/shared/sign_in.js";
+import { askForKey, showAccount } from "/shared/sign_in.js";
 import { live } from "./live.js";
 import { level } from "./record.js";
 
@@ -60,7 +60,7 @@ export function dictate(panel) {
     } catch (error) {
       status.textContent = "";
       // A WebSocket does not say that a key is wrong.
-      await account();
+      await showAccount();
       if (storedKey()) panel.refuse(`Dictation failed: ${error.message}`);
     }
     byId("level").hidden = true;

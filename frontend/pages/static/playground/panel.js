@@ -5,7 +5,7 @@ import { Cancelled, ask, follow } from "/shared/ask.js";
 import { Code } from "/shared/code.js";
 import { make, number } from "/shared/dom.js";
 import { storedKey } from "/shared/key.js";
-import { askForKey } from "/shared/sign_in.js";
+import { askForKey, signOut } from "/shared/sign_in.js";
 
 export class Panel {
   #code; #answer = new Answer("h2"); #controller; #result; #request; #show; #lacking;
@@ -68,7 +68,7 @@ export class Panel {
     try {
       const answer = await (coming ? follow(request, key, signal, coming.take) : ask(request, key, signal, (part) => this.#uploaded(part)));
       this.#answer.show(answer);
-      if (answer.status === 401) return askForKey(refusal(answer));
+      if (answer.status === 401) return signOut(refusal(answer));
       if (answer.status !== 200) throw new Error(refusal(answer));
       const facts = await this.#show(answer, request);
       const entries = facts.flatMap(([name, value]) => [make("dt", {}, name), make("dd", {}, value)]);

@@ -2,7 +2,7 @@
 
 import { byId, make } from "/shared/dom.js";
 import { bounds, offer } from "/shared/offer.js";
-import { signIn } from "/shared/sign_in.js";
+import { showAccount, signInToTab } from "/shared/sign_in.js";
 import { tabs } from "/shared/tabs.js";
 import { compare } from "./compare.js";
 import { listen } from "./listen.js";
@@ -20,7 +20,8 @@ function offerModels({ models }) {
 }
 
 async function start() {
-  signIn();
+  signInToTab(showAccount);
+  showAccount();
   const here = await offer().catch(() => null);
   if (!here) {
     byId("message").textContent = "What is served here cannot be read. Load the page again in a moment.";

@@ -1,43 +1,63 @@
-// The API key of this tab: asked for where there is none, and whose it is.
+// The form that asks for a key, the same on all pages, and the API key of this tab: whose it is, or why it is refused.
 
 import { byId } from "./dom.js";
-import { forgetKey, storedKey, takeKey } from "./key.js";
+import { forgetKey, keepKey, storedKey } from "./key.js";
+import { Refusal, read } from "./read.js";
 
-// Shows whose the key is, or why it is not accepted.
-export async function account() {
-  const key = storedKey();
-  byId("sign-in").hidden = Boolean(key);
-  byId("whose").hidden = byId("sign-out").hidden = !key;
-  byId("whose").textContent = byId("message").textContent = "";
-  if (!key) return;
-  const answer = await fetch("/dashboard/data/account", { headers: { Authorization: `Bearer ${key}` } }).catch(() => null);
-  if (!answer?.ok) return say(answer);
-  const { key: name, org, tier, balance } = await answer.json();
-  byId("whose").textContent = [org, name, tier, balance && `${balance} CHF left`].filter(Boolean).join(" · ");
+// `take` is called with what was typed, `leave` when somebody signs out.
+export function signIn(take, leave) {
+  byId("sign-in").addEventListener("submit", (event) => {
+    event.preventDefault();
+    const key = byId("key").value.trim();
+    byId("key").value = byId("message").textContent = "";
+    take(key);
+  });
+  byId("sign-out").addEventListener("click", leave);
 }
 
-async function say(answer) {
-  // A proxy's own error is no JSON.
-  const { error } = (await answer?.json().catch(() => null)) ?? {};
-  const message = answer ? `${answer.status}: ${error?.message ?? answer.statusText}.` : "The server does not answer.";
-  if (answer?.status === 401) askForKey(message);
-  else byId("message").textContent = message;
+export function showSignedIn(signedIn) {
+  byId("sign-in").hidden = signedIn;
+  byId("whose").hidden = byId("sign-out").hidden = !signedIn;
 }
 
-export function askForKey(message) {
+export function askForKey(message = "") {
+  showSignedIn(false);
   byId("message").textContent = message;
-  forgetKey();
-  byId("sign-in").hidden = false;
-  byId("whose").hidden = byId("sign-out").hidden = true;
   byId("key").focus();
 }
 
-export function signIn() {
-  takeKey(byId("sign-in"), account);
-  byId("sign-out").addEventListener("click", () => {
+// `changed` is called when the tab has another key, or none.
+export function signInToTab(changed) {
+  const take = (key) => {
+    keepKey(key);
+    // The form goes, and the focus with it.
+    byId("main").focus();
+    changed();
+  };
+  signIn(take, () => {
     forgetKey();
-    account();
+    changed();
     byId("key").focus();
   });
-  account();
+}
+
+export function signOut(message) {
+  forgetKey();
+  askForKey(message);
+}
+
+export async function showAccount() {
+  showSignedIn(Boolean(storedKey()));
+  byId("whose").textContent = byId("message").textContent = "";
+  if (storedKey()) await read("account").then(showWhose, refuse);
+}
+
+export function showWhose({ org, key, tier, balance }) {
+  byId("whose").textContent = [org, key, tier, balance && `${balance} CHF left`].filter(Boolean).join(" · ");
+}
+
+function refuse(error) {
+  if (!(error instanceof Refusal)) throw error;
+  if (error.status === 401) signOut(error.message);
+  else byId("message").textContent = error.message;
 }
