@@ -13,7 +13,8 @@ class Export:
     """The ``way`` (precision) in which a model was exported, and why better ones were ``skipped``: ``int8: reason``.
 
     ``failed`` is the reason if no way worked. ``voices`` are those that the model speaks, each with name, language and
-    gender, if it speaks several, and ``why`` is what was measured to choose the way. All are empty without a file.
+    gender, if it speaks several, and ``why`` is what was measured to choose the way. ``source`` is demo, hub or folder,
+    or voices or models for what is added. All are empty without a file.
     """
 
     way: str = ""
@@ -21,6 +22,7 @@ class Export:
     failed: str = ""
     voices: tuple[Mapping[str, str], ...] = ()
     why: str = ""
+    source: str = ""
 
     @property
     def skipped_ways(self) -> tuple[str, ...]:
@@ -35,7 +37,7 @@ def read_export(repository: Path, model: str) -> Export:
     except (OSError, ValueError):
         return Export()
     texts = values.get("way", ""), tuple(values.get("skipped", ())), values.get("failed", "")
-    return Export(*texts, tuple(values.get("voices", ())), values.get("why", ""))
+    return Export(*texts, tuple(values.get("voices", ())), values.get("why", ""), values.get("source", ""))
 
 
 def is_exported(repository: Path, model: str) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from aiohttp import web
 
-from frontend.app_keys import SETTINGS
+from frontend.app_keys import EXPORTS, SETTINGS
 from frontend.catalogue.version import VERSION
 from frontend.errors import NotFound
 from frontend.http.connection import came_to_admin
@@ -18,8 +18,9 @@ from frontend.pages.fixed import Fixed, answer_once
 STATIC = Path(__file__).parent / "static"
 _SHARED = STATIC / "shared"
 # Shared parts of pages. A comment in a page marks the place of each.
-_HEAD, _HEADER, _SIGN_IN, _FOOTER = (
-    (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip() for name in ("head", "header", "sign_in", "footer")
+_HEAD, _HEADER, _SIGN_IN, _DEMO, _FOOTER = (
+    (_SHARED / f"{name}.html").read_text(encoding="utf-8").rstrip()
+    for name in ("head", "header", "sign_in", "demo", "footer")
 )
 # Where a page has a title with a sign-in: the words of the title, of the field and of the note below it.
 _SIGN_IN_PLACE = re.compile(r"<!-- sign-in: (?P<title>.+?) \| (?P<key>.+?) \| (?P<note>.+?) -->", re.DOTALL)
@@ -69,7 +70,10 @@ def read_page(file: Path, path: str) -> str:
 def page_response(
     request: web.Request, text: str, headers: Mapping[str, str] = POLICY, status: int = HTTPStatus.OK
 ) -> web.Response:
-    """Answer with a page. Its header links only paths that this port answers, its footer the manual."""
+    """Answer with a page. Its header links only paths that this port answers, its footer the manual.
+
+    A demo's models are named as such where a page has a place for it.
+    """
 
     def make() -> Fixed:
         paths = {resource.canonical for resource in request.app.router.resources()}
@@ -79,6 +83,8 @@ def page_response(
 
         own = _SITE.sub(lambda header: _LINK.sub(link, header[0]), text, count=1)
         own = own.replace("<!-- manual -->", _manual(request.app[SETTINGS].manual))
+        is_demo = any(export.source == "demo" for export in request.app[EXPORTS].values())
+        own = own.replace("<!-- demo -->", _DEMO if is_demo else "")
         return Fixed.of(own.encode(), {**headers, **_HTML}, status)
 
     return answer_once(request, (text, came_to_admin(request)), make)

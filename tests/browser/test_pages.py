@@ -169,18 +169,6 @@ _AWAY = {
 }
 
 
-@pytest.mark.parametrize("path", ["/", "/playground"])
-async def test_what_the_demos_models_can_do_is_shown_for_the_demo_alone(tab: Page, url: str, path: str) -> None:
-    await tab.goto(f"{url}{path}")
-    await expect(tab.locator("#bounds")).to_contain_text("thorsten speaks German with the accent of Spanish")
-    offer = await (await tab.request.get(f"{url}/offer.json")).json()
-    await tab.route("**/offer.json", lambda route: route.fulfill(json={**offer, "accents": {}}))
-    await tab.goto(f"{url}{path}")
-    await expect(tab.locator("#voices")).to_contain_text("amy")
-    assert await tab.locator("#bounds").inner_text() == ""
-    await tab.unroute_all()
-
-
 async def test_the_start_page_says_how_each_model_was_exported_and_what_was_skipped(tab: Page, url: str) -> None:
     offer = await (await tab.request.get(f"{url}/offer.json")).json()
     await tab.goto(f"{url}/")

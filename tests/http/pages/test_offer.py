@@ -92,6 +92,14 @@ def alone(settings: Settings, tmp_path: Path) -> Settings:
     return dataclasses.replace(settings, models="embed-m3", model_repository=repository)
 
 
+@pytest.mark.parametrize("source", ["demo", "hub"])
+async def test_the_pages_name_the_models_of_the_demo_as_such(alone: Settings, source: str) -> None:
+    stamp.write(alone.model_repository, "m3_embedder", Stamp(way="fp32", source=source))
+    async with running(alone, FakeTriton()) as client:
+        pages = [await (await client.get(path)).text() for path in ("/", "/playground")]
+    assert ["Demo models" in page for page in pages] == [source == "demo"] * 2
+
+
 async def _status(client: Client, path: str) -> int:
     return (await client.post(path, json={"input": "a"})).status
 

@@ -2,7 +2,7 @@
 
 import { Code } from "/shared/code.js";
 import { byId, copyButton, make } from "/shared/dom.js";
-import { OPERATIONS, bounds, describe, firstRequest, offer, priceText } from "/shared/offer.js";
+import { OPERATIONS, describe, firstRequest, offer, priceText } from "/shared/offer.js";
 
 const EVERY_SECONDS = 10;
 const WORDS = {
@@ -69,7 +69,6 @@ async function start() {
   byId("voices").textContent = here.voices.length
     ? `Voices: ${here.voices.map((voice) => `${voice.name} (${describe(voice, here.accents)})`).join(", ")}`
     : "";
-  byId("bounds").textContent = bounds(here);
   byId("extensions").textContent = here.extensions ? `Extensions that are on: ${here.extensions.join(", ")}` : "";
   new Code(byId("first"), "first").show(firstRequest(here));
   await refresh();

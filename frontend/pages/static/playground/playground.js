@@ -1,7 +1,7 @@
 // The page: a key, and what can be tried with it.
 
 import { byId, make } from "/shared/dom.js";
-import { bounds, offer } from "/shared/offer.js";
+import { offer } from "/shared/offer.js";
 import { showAccount, signInToTab } from "/shared/sign_in.js";
 import { tabs } from "/shared/tabs.js";
 import { compare } from "./compare.js";
@@ -28,7 +28,6 @@ async function start() {
     return;
   }
   offerModels(here);
-  byId("bounds").textContent = bounds(here);
   const served = new Set(here.models.map(({ operation }) => operation));
   const choose = tabs(byId("tabs"), (tab) => history.replaceState(null, "", `#${tab.getAttribute("aria-controls")}`));
   const tabOf = (operation) => byId(`${operation}-tab`);

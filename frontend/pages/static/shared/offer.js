@@ -30,13 +30,6 @@ export function describe({ name, language: code, gender }, accents) {
   return `${language(code)}, ${gender}${accent}`;
 }
 
-// What to expect of the models that a checkout begins with; they are known by a voice with an accent.
-export const bounds = ({ accents }) =>
-  accents.thorsten
-    ? `These are the demo's small models: Whisper base in 99 languages, and thorsten speaks German with the accent of ${language(accents.thorsten)}. ` +
-      "MODELS=hub has Whisper large-v3-turbo, M3 and Piper's voices."
-    : "";
-
 // A voice of the language where there is one.
 export const firstVoice = ({ voices }, code) =>
   voices.find((voice) => voice.language === code) ?? voices.find((voice) => voice.language === "en") ?? voices[0];

@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { bounds, describe, firstRequest, firstVoice, priceOf } from "/shared/offer.js";
+import { describe, firstRequest, firstVoice, priceOf } from "/shared/offer.js";
 
 const amy = { name: "amy", language: "en", gender: "female" };
 const thorsten = { name: "thorsten", language: "de", gender: "male" };
@@ -39,9 +39,4 @@ test("the first request is of the first model that needs no recording", () => {
   assert.deepEqual(firstRequest(here).json.voice, "amy");
   assert.equal(firstRequest({ ...here, models: here.models.slice(2) }).path, "/v1/embeddings");
   assert.equal(firstRequest({ ...here, models: here.models.slice(0, 1) }).path, "/v1/audio/transcriptions");
-});
-
-test("the demo's bounds are named for the demo alone", () => {
-  assert.match(bounds({ accents: { thorsten: "es" } }), /demo/);
-  assert.equal(bounds({ accents: {} }), "");
 });
