@@ -20,7 +20,7 @@ export function recipes(request, origin) {
 export function curl(request, origin, key = KEY) {
   const { path, json: body, form = [], saves } = request;
   const lines = [`curl -s${fields(form).stream ? "N" : ""} ${origin}${path}`, `-H "Authorization: Bearer $${key}"`];
-  if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(json(body))}`);
+  if (body) lines.push(`-H "Content-Type: application/json"`, `-d ${inShell(indented(json(body), "  "))}`);
   for (const [name, value] of form) {
     const file = value instanceof File;
     // Quotes and backslashes in a file's name are curl's own.
