@@ -30,12 +30,13 @@ _Item = TypeVar("_Item")
 
 @dataclass(frozen=True)
 class Model:
-    """``micro_chf`` is the price per unit of the operation. For speech, each voice has its own ``triton_model``.
+    """``about`` says what it is, if others do the same, and ``micro_chf`` is the price per unit of the operation.
 
-    A text model reads ``max_tokens`` of a text; an embedder returns vectors of ``width`` numbers. It may have learned
-    texts with prefixes, and that the first numbers of a vector, as many as one of ``dimensions``, are one too. A model
-    that ``translates`` was trained to write in English what is said in another language. ``languages`` are those of a
-    Whisper that knows fewer than others. A reranker with ``raw_scores`` gives them as they are, without the sigmoid.
+    For speech, each voice has its own ``triton_model``. A text model reads ``max_tokens`` of a text; an embedder
+    returns vectors of ``width`` numbers. It may have learned texts with prefixes, and that the first numbers of a
+    vector, as many as one of ``dimensions``, are one too. A model that ``translates`` was trained to write in English
+    what is said in another language. ``languages`` are those of a Whisper that knows fewer than others. A reranker with
+    ``raw_scores`` gives them as they are, without the sigmoid.
     """
 
     id: str
@@ -50,6 +51,7 @@ class Model:
     dimensions: tuple[int, ...] = ()
     languages: tuple[str, ...] = ()
     raw_scores: bool = False
+    about: str = ""
 
     @property
     def price(self) -> Price:
@@ -60,10 +62,10 @@ class Model:
 MODELS: Mapping[str, Model] = {
     model.id: model
     for model in (
-        Model("stt-1", TRANSCRIPTIONS, 6_000, "whisper_turbo"),
-        Model("stt-1-hd", TRANSCRIPTIONS, 6_000, "whisper_large_v3", translates=True),
+        Model("stt-1", TRANSCRIPTIONS, 6_000, "whisper_turbo", about="fast"),
+        Model("stt-1-hd", TRANSCRIPTIONS, 6_000, "whisper_large_v3", translates=True, about="for noise and accents"),
         Model("tts-1", SPEECH, 5 * MICRO),
-        Model("tts-1-hd", SPEECH, 5 * MICRO),
+        Model("tts-1-hd", SPEECH, 5 * MICRO, about="the same as tts-1"),
         Model("embed-m3", EMBEDDINGS, triton_model="m3_embedder", max_tokens=8192, width=1024),
         Model("rerank-v2-m3", RERANK, triton_model="m3_reranker", max_tokens=8192),
         Model("chat", CHAT),

@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from frontend.catalogue.endpoints import ENDPOINTS
 from frontend.catalogue.extensions import EXTENSIONS, SUBTITLES, TOKEN_ARRAYS, TRANSCRIPT_STREAMING, TRANSLATIONS
-from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Model, Served
 from frontend.catalogue.prices import to_chf
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InsufficientQuota
@@ -45,7 +45,10 @@ def _models(settings: Settings) -> str:
         price = settings.prices[model]
         return f"{to_chf(price.micro_chf)} CHF a {price.unit.replace('_', ' ')}" if price.micro_chf else "free"
 
-    rows = [(f"`{model.id}`", _DOES[model.operation], price(model.id)) for model in settings.served.models]
+    def does(model: Model) -> str:
+        return ", ".join(filter(None, (_DOES[model.operation], model.about)))
+
+    rows = [(f"`{model.id}`", does(model), price(model.id)) for model in settings.served.models]
     rows += [(f"`{name}`", f"is `{own}`", "") for name, own in settings.aliases.models.items()]
     return _table(["model", "does", "costs"], rows)
 

@@ -32,6 +32,7 @@ def _model(settings: Settings, model: Model) -> dict[str, Any]:
     return {
         "id": model.id,
         "operation": model.operation,
+        "about": model.about,
         "triton_models": settings.served.triton_models_of(model),
         "price": {"chf": to_chf(price.micro_chf), "unit": price.unit},
     }

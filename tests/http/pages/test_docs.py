@@ -73,7 +73,7 @@ def test_the_guide_lists_every_error() -> None:
 def test_the_guide_has_the_limits_and_prices_of_the_settings() -> None:
     text = guide(Settings(limits={**LIMITS, "speech": 7}))
     assert "| `POST /v1/audio/speech` | 7 |" in text
-    assert "| `tts-1` | text to speech | 5.00 CHF a million characters |" in text
+    assert "| `tts-1-hd` | text to speech, the same as tts-1 | 5.00 CHF a million characters |" in text
 
 
 def test_the_guide_leaves_out_what_is_not_served() -> None:

@@ -53,6 +53,7 @@ async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(
         {
             "id": "tts-1",
             "operation": "speech",
+            "about": "",
             "triton_models": ["kokoro", "piper_ryan"],
             "price": {"chf": "7.50", "unit": "million_characters"},
         }

@@ -14,19 +14,15 @@ const WORDS = {
 // Where several models do one thing, the worst state is shown.
 const ORDER = ["ready", "loading", "away", "unfit"];
 
-// The ways of a model's exports, each once; a repository from elsewhere does not say them.
-const waysOf = (models, exports) => [...new Set(models.map((name) => exports[name].way).filter(Boolean))].join(", ") || "not known";
+// A repository from elsewhere does not say the way.
+const exportItem = ([name, { way, skipped }]) =>
+  make("li", {}, `${name}: ${way || "not known"}${skipped.map((each) => `; skipped ${each}`).join("")}`);
 
-const skippedItems = (exports) =>
-  Object.entries(exports)
-    .filter(([, { skipped }]) => skipped.length)
-    .map(([name, { way, skipped }]) => make("li", {}, `${name} is exported as ${way}. Skipped ${skipped.join("; skipped ")}`));
-
-function modelRow({ id, operation, price, triton_models: tritonModels }, exports) {
+function modelRow({ id, operation, about, price, triton_models: tritonModels }) {
   const name = make("th", { scope: "row" }, make("code", {}, id), copyButton(() => id, id));
   const state = make("td", { class: "of-state", "data-models": tritonModels.join(" ") });
-  const cells = [priceText(price), waysOf(tritonModels, exports)].map((text) => make("td", {}, text));
-  return make("tr", {}, name, make("td", {}, OPERATIONS[operation]), state, ...cells);
+  const words = [OPERATIONS[operation], about].filter(Boolean).join(", ");
+  return make("tr", {}, name, make("td", {}, words), state, make("td", {}, priceText(price)));
 }
 
 function showState(cell, states) {
@@ -64,8 +60,10 @@ async function start() {
   }
   const base = `${location.origin}/v1`;
   byId("base").append(make("code", {}, base), copyButton(() => base, "the base URL"));
-  byId("models").append(...here.models.map((model) => modelRow(model, here.exports)));
-  byId("skipped").append(...skippedItems(here.exports));
+  byId("models").append(...here.models.map(modelRow));
+  byId("exports").append(...Object.entries(here.exports).map(exportItem));
+  // A way that failed its checks is for an operator to see.
+  byId("exports").closest("details").open = Object.values(here.exports).some(({ skipped }) => skipped.length);
   byId("voices").textContent = here.voices.length
     ? `Voices: ${here.voices.map((voice) => `${voice.name} (${describe(voice, here.accents)})`).join(", ")}`
     : "";
