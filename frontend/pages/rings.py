@@ -25,7 +25,7 @@ def _routes(settings: Settings) -> Iterator[web.RouteDef]:
 RINGS = (
     Ring(
         routes=_routes,
-        paths=Paths(private=("/keys",), on_both_ports=("/shared/",)),
+        paths=Paths(private=("/keys",), on_both_ports=("/shared/", "/favicon.ico")),
         middlewares=(site.missing_middleware,),
         start=_start,
     ),

@@ -8,7 +8,8 @@ from aiohttp.typedefs import Handler
 
 from frontend.app_keys import SETTINGS
 from frontend.errors import NotFound
-from frontend.pages.static_files import STATIC, file_routes, page_response, page_routes, policy, read_page
+from frontend.pages.fixed import Fixed
+from frontend.pages.static_files import POLICY, STATIC, file_routes, page_response, page_routes, policy, read_page
 
 _HOME = read_page(STATIC / "home" / "index.html", "/")
 # The links of the start page that only an admin port answers.
@@ -16,12 +17,18 @@ _PRIVATE = re.compile(r'\n *<section class="card" aria-labelledby="watch">.*?</s
 _HOME_OF_CALLERS = _PRIVATE.sub("", _HOME)
 _MISSING = read_page(STATIC / "missing" / "index.html", "")
 _REASONS = {"/keys": "Keys are administered here once an admin key is set (QUARTET_ADMIN_KEY)."}
+# Browsers ask for it beside answers that are no pages.
+_ICON = Fixed.of((STATIC / "shared" / "icon.svg").read_bytes(), {**POLICY, "Content-Type": "image/svg+xml"})
 # Paths that browsers open only by mistake.
 _PROGRAMS = ("/v1/", "/api/", "/admin/", "/dashboard/data/", "/health/")
 
 
 async def home(request: web.Request) -> web.Response:
     return page_response(request, _HOME_OF_CALLERS if request.app[SETTINGS].admin_port else _HOME)
+
+
+async def icon(request: web.Request) -> web.Response:
+    return _ICON.answer(request)
 
 
 @web.middleware
@@ -41,6 +48,7 @@ async def missing_middleware(request: web.Request, handler: Handler) -> web.Stre
 
 ROUTES = [
     web.get("/", home),
+    web.get("/favicon.ico", icon),
     *file_routes("/home", STATIC / "home"),
     *file_routes("/shared", STATIC / "shared"),
     # The playground plays audio, and records it if the visitor agrees.

@@ -25,7 +25,7 @@ from tests.speech import encode, say
 from tests.upstream import Upstream
 
 # Of people and of probes.
-UNDOCUMENTED = re.compile(r"/(|health/.*|metrics|\w+\.json|docs.*|(shared|home)/.*|(playground|dashboard).*)")
+UNDOCUMENTED = re.compile(r"/(|health/.*|metrics|\w+\.(json|ico)|docs.*|(shared|home)/.*|(playground|dashboard).*)")
 
 
 CHAT = Settings(chat_upstream="http://127.0.0.1:1/v1")
