@@ -20,7 +20,7 @@ export class Code {
     for (const language of LANGUAGES) {
       const [tab, text] = [`${name}-${language}-tab`, `${name}-${language}`];
       list.append(make("button", { type: "button", role: "tab", id: tab, "aria-controls": text }, language));
-      const shown = make("pre", { role: "tabpanel", id: text, "aria-labelledby": tab, tabindex: "0", class: "code wrap" });
+      const shown = make("pre", { role: "tabpanel", id: text, "aria-labelledby": tab, tabindex: "0", class: "code" });
       this.#texts.set(language, shown);
       node.append(shown);
     }
