@@ -80,6 +80,14 @@ async def test_a_command_of_the_guide_is_copied_with_the_address_of_this_server(
     assert copied.startswith(f"curl -s {url}/v1/models \\\n")
 
 
+async def test_on_a_phone_the_guide_begins_with_its_words(tab: Page, url: str) -> None:
+    await tab.set_viewport_size({"width": 390, "height": 800})
+    await tab.goto(f"{url}/docs")
+    await expect(tab.get_by_role("heading", name="Get a key")).to_be_in_viewport()
+    await expect(tab.get_by_role("link", name="Get a key")).to_be_hidden()
+    await tab.set_viewport_size({"width": 1200, "height": 800})
+
+
 async def _drop(page: Page, *names: str) -> None:
     await page.evaluate(
         """(names) => {

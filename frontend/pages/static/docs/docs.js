@@ -1,9 +1,11 @@
-// The page: its commands with the address that it was read at, and a button that copies each.
+// Both pages: the list of contents, which is folded on a phone. The guide: its commands with the address that it was read
+// at, and a button that copies each.
 
-import { copyButton, make } from "/shared/dom.js";
+import { byId, copyButton, make } from "/shared/dom.js";
 
 const ADDRESS = /\$QUARTET_URL/g;
 
+byId("contents").open = matchMedia("(min-width: 48rem)").matches;
 for (const code of document.querySelectorAll("article code")) {
   code.textContent = code.textContent.replace(ADDRESS, location.origin);
 }

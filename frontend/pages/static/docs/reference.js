@@ -2,7 +2,7 @@
 
 import { byId, copyButton, make, nameColumns } from "/shared/dom.js";
 import { curl } from "/shared/recipes.js";
-import { propertyTable, typeOf } from "./schemas.js";
+import { propertyTable, typeOf, words } from "./schemas.js";
 
 const MOBILE_TOKEN = "QUARTET_MOBILE_JWT";
 
@@ -14,7 +14,7 @@ function operationSection({ path, method, operationId: name, summary, descriptio
   return section(
     name, summary, "operation",
     make("p", { class: "address" }, make("code", {}, `${method.toUpperCase()} ${path}`)),
-    ...(description ? [make("p", {}, description)] : []),
+    ...(description ? [make("p", {}, ...words(description))] : []),
     ...given,
     ...(json ? example(name, curl({ path, json: json.example }, location.origin, tags.includes("mobile") ? MOBILE_TOKEN : undefined)) : []),
     make("h3", {}, "Answers"),
@@ -23,7 +23,7 @@ function operationSection({ path, method, operationId: name, summary, descriptio
 }
 
 function example(name, command) {
-  const shown = make("pre", { class: "code wrap command", tabindex: "0", role: "group", "aria-label": `${name} with curl` }, command);
+  const shown = make("pre", { class: "code command", tabindex: "0", role: "group", "aria-label": `${name} with curl` }, command);
   return [make("h3", {}, "Example"), make("div", { class: "bar" }, make("span", {}, "With curl"), copyButton(() => command, `the command of ${name}`)), shown];
 }
 
@@ -33,17 +33,18 @@ function section(id, title, kind, ...content) {
 
 function answers({ 101: socket, 200: good, ...refused }) {
   const items = socket ? [make("li", {}, "101, and a WebSocket")] : Object.entries(good.content).map(([type, { schema }]) => make("li", {}, make("code", {}, type), " ", ...typeOf(schema)));
-  return [make("ul", {}, ...items), make("p", {}, `Refused with ${Object.keys(refused).join(", ")}: `, make("a", { href: "#refusals" }, "what they mean"), ".")];
+  return [make("ul", {}, ...items), make("p", {}, make("a", { href: "#errors" }, "Errors"), `: ${Object.keys(refused).join(", ")}.`)];
 }
 
 function schemaSection([name, schema]) {
-  return section(name, name, "schema", propertyTable(schema));
+  const title = make("summary", {}, make("h2", {}, name));
+  return make("details", { id: name, class: "card schema" }, title, propertyTable(schema));
 }
 
-function refusalRows({ components: { responses } }, operations) {
+function errorRows({ components: { responses } }, operations) {
   const found = new Map(operations.flatMap((operation) => Object.entries(operation.responses)));
   return [...found].filter(([, { $ref: named }]) => named).sort().map(([status, { $ref: named }]) =>
-    make("tr", {}, make("th", { scope: "row" }, status), make("td", {}, responses[named.split("/").at(-1)].description)),
+    make("tr", {}, make("th", { scope: "row" }, status), make("td", {}, ...words(responses[named.split("/").at(-1)].description))),
   );
 }
 
@@ -55,12 +56,20 @@ async function start() {
   }
   const operations = Object.entries(api.paths).flatMap(([path, item]) => Object.entries(item).map(([method, operation]) => ({ path, method, ...operation })));
   byId("operations").append(...operations.map(operationSection));
-  byId("refusals").querySelector("tbody").append(...refusalRows(api, operations));
-  nameColumns(byId("refusals").querySelector("table"));
+  byId("errors").querySelector("tbody").append(...errorRows(api, operations));
+  nameColumns(byId("errors").querySelector("table"));
   byId("schemas").append(...Object.entries(api.components.schemas).map(schemaSection));
-  byId("contents").append(...[...document.querySelectorAll("article h2")].map((title) => make("li", {}, make("a", { href: `#${title.parentElement.id}` }, title.textContent))));
+  const links = [...document.querySelectorAll("article h2")].map((title) => make("a", { href: `#${title.closest(".card").id}` }, title.textContent));
+  byId("contents").querySelector("ul").append(...links.map((link) => make("li", {}, link)));
   // What an address names was not there when the page was loaded.
-  byId(location.hash.slice(1))?.scrollIntoView();
+  unfold();
+  addEventListener("hashchange", unfold);
+}
+
+function unfold() {
+  const named = byId(location.hash.slice(1));
+  if (named?.matches("details")) named.open = true;
+  named?.scrollIntoView();
 }
 
 start();

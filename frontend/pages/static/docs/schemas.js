@@ -22,7 +22,7 @@ export function propertyTable(schema) {
   const rows = propertiesOf(schema).map(([name, each, required]) => {
     const note = required ? [make("div", { class: "note" }, "required")] : [];
     const title = make("th", { scope: "row" }, make("code", {}, name), ...note);
-    return make("tr", {}, title, make("td", {}, make("span", {}, ...typeOf(each))), make("td", {}, about(each)));
+    return make("tr", {}, title, make("td", {}, make("span", {}, ...typeOf(each))), make("td", {}, ...about(each)));
   });
   const head = make("tr", {}, ...COLUMNS.map((column) => make("th", { scope: "col" }, column)));
   const table = make("table", { class: "cards" }, make("thead", {}, head), make("tbody", {}, ...rows));
@@ -38,15 +38,18 @@ function propertiesOf({ properties = {}, required = [] }, before = "") {
 }
 
 function about(schema) {
-  const choices = schema.enum ?? schema.items?.enum ?? [];
-  const more = choices.length > MOST_CHOICES ? ` and ${choices.length - MOST_CHOICES} more` : "";
-  const parts = [
-    schema.description,
-    choices.length && `One of ${choices.slice(0, MOST_CHOICES).join(", ")}${more}.`,
-    ...BOUNDS.map(([what, least, most]) => bound(what, schema[least], schema[most])),
-    "default" in schema && `If absent: ${schema.default}.`,
-  ];
-  return parts.filter(Boolean).join(" ");
+  const limits = BOUNDS.map(([what, least, most]) => bound(what, schema[least], schema[most]));
+  const sentences = [schema.description, ...limits, "default" in schema && `If absent: ${schema.default}.`].filter(Boolean);
+  return [...words(sentences.join(" ")), ...choices(schema.enum ?? schema.items?.enum ?? [])];
+}
+
+// What stands in backticks is code.
+export const words = (text) => text.split("`").map((part, place) => (place % 2 ? make("code", {}, part) : part));
+
+function choices(names) {
+  const listed = names.flatMap((name, place) => [place ? ", " : "", make("code", {}, name)]);
+  if (names.length > MOST_CHOICES) return [make("details", {}, make("summary", {}, `One of ${names.length} values`), ...listed)];
+  return names.length ? [make("div", {}, names.length > 1 ? "One of " : "Always ", ...listed)] : [];
 }
 
 function bound(what, least, most) {
