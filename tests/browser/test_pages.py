@@ -125,6 +125,14 @@ async def test_a_long_request_shows_its_progress_and_can_be_cancelled(
     await expect(sent.get_by_role("alert")).to_have_count(0)
 
 
+async def test_a_vector_is_shown_by_its_first_numbers_and_no_documents_cannot_be_sent(page: Page) -> None:
+    sent = await press(page, "Compare")
+    await expect(sent.get_by_label("The answer's body")).to_contain_text("[0, 0, 0, ... and 1,021 more]")
+    ranked = await show(page, "Rank")
+    await page.get_by_label("Documents, one on each line").fill(" \n")
+    await expect(ranked.get_by_role("button", name="Rank", exact=True)).to_be_disabled()
+
+
 async def test_a_request_without_a_file_or_a_key_is_not_sent(page: Page, seen: Seen) -> None:
     sent = await press(page, "Transcribe")
     await expect(sent.get_by_role("alert")).to_have_text("Record something, or choose a file first.")

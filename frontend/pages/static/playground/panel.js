@@ -35,7 +35,7 @@ export class Panel {
   }
 
   get busy() {
-    return this.#submit.disabled;
+    return !this.#cancel.hidden;
   }
 
   // Sends what the form has now.
@@ -51,6 +51,7 @@ export class Panel {
   update() {
     const request = this.#request(new FormData(this.form));
     this.#code.show(request);
+    this.#submit.disabled = this.busy || Boolean(this.form.querySelector(".note.none"));
     return request;
   }
 
@@ -117,8 +118,8 @@ export class Panel {
   }
 
   #busy(busy) {
-    this.#submit.disabled = busy;
     this.#cancel.hidden = this.#bar.hidden = !busy;
+    this.update();
     // The answer before stays until there is another.
     this.#result.toggleAttribute("data-old", busy);
   }
@@ -139,8 +140,9 @@ export const lines = (text) => text.split("\n").map((line) => line.trim()).filte
 
 export const read = (answer) => JSON.parse(new TextDecoder().decode(answer.body));
 
-// Shows in `note` how many there are, and how many are allowed.
+// Shows in `note` how many there are, and how many are allowed. With none, there is nothing to send.
 export function count(note, found, most, what) {
   note.textContent = `${number(found)} of ${number(most)} ${what}`;
   note.classList.toggle("over", found > most);
+  note.classList.toggle("none", !found);
 }

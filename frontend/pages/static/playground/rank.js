@@ -40,5 +40,5 @@ function bar({ index, relevance_score: score }, document) {
   // Models that give scores without the sigmoid are drawn with it.
   drawn.style.setProperty("--score", score < 0 || score > 1 ? 1 / (1 + Math.exp(-score)) : score);
   const shown = make("span", { class: "score" }, number(score, 4));
-  return make("li", { "data-index": index }, make("span", { class: "document" }, document), shown, drawn);
+  return make("li", { "data-index": index }, shown, make("span", { class: "document" }, document), drawn);
 }

@@ -5,6 +5,9 @@ import { copyButton, make, number } from "./dom.js";
 const SHOWN = ["x-request-id", "x-ratelimit-limit", "x-ratelimit-remaining", "x-ratelimit-reset", "retry-after", "content-type", "content-length"];
 // More of an answer is not put into the page.
 const LONGEST_BODY = 20_000;
+// A vector, each number of which would be a line.
+const VECTOR = /\[[\s\d.,e+-]{200,}\]/g;
+const FIRST_NUMBERS = 3;
 
 export class Answer {
   #status; #headers = make("dl", { class: "facts headers" }); #body = make("pre", { class: "code wrap", tabindex: "0" });
@@ -30,7 +33,7 @@ export class Answer {
     const text = /^(application\/(json|x-subrip)|text\/)/.test(headers.get("content-type") ?? "");
     this.#fold.hidden = !text;
     this.#whole = text ? readable(new TextDecoder().decode(body)) : "";
-    this.#body.textContent = shortened(this.#whole);
+    this.#body.textContent = shortened(this.#whole.replace(VECTOR, folded));
     this.node.hidden = false;
   }
 }
@@ -42,6 +45,11 @@ function readable(text) {
   } catch {
     return text;
   }
+}
+
+function folded(vector) {
+  const numbers = vector.slice(1, -1).split(",").map((each) => each.trim());
+  return `[${numbers.slice(0, FIRST_NUMBERS).join(", ")}, ... and ${number(numbers.length - FIRST_NUMBERS)} more]`;
 }
 
 function shortened(text) {
