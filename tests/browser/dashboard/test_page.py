@@ -137,9 +137,8 @@ async def test_the_dashboard_has_no_barriers(page: Page) -> None:
 
 
 _TABLES = ("#totals", "#by-day", "#ended table", "#left table")
-_NAMES = """table => [...table.querySelectorAll("tbody tr, tfoot tr")].map((row) =>
-  [...row.querySelectorAll("td")].map((cell) => getComputedStyle(cell, "::before").content.slice(1, -1)))"""
-_TOPS = "row => [...row.children].map((cell) => cell.getBoundingClientRect().top)"
+_SHOWN = """table => [...table.querySelectorAll("td")].filter((cell) => cell.checkVisibility()).map((cell) =>
+  [getComputedStyle(cell, "::before").content.slice(1, -1), cell.cellIndex, cell.textContent, cell.offsetTop])"""
 
 
 @pytest_asyncio.fixture(loop_scope="session")
@@ -154,11 +153,16 @@ async def phone(page: Page) -> Page:
 @pytest.mark.parametrize("table", _TABLES)
 async def test_on_a_phone_each_value_stands_below_the_last_with_the_name_of_its_column(phone: Page, table: str) -> None:
     columns = await phone.locator(f"{table} thead th").all_text_contents()
-    rows = await phone.locator(table).evaluate(_NAMES)
-    assert rows
-    assert all(names == columns[1:] for names in rows)
-    tops = await phone.locator(f"{table} tbody tr").first.evaluate(_TOPS)
+    shown = await phone.locator(table).evaluate(_SHOWN)
+    assert shown
+    assert all(name == columns[index] for name, index, *_ in shown)
+    tops = [top for *_, top in shown]
     assert tops == sorted(set(tops))
+
+
+async def test_on_a_phone_a_value_of_nothing_has_no_row(phone: Page) -> None:
+    shown = await phone.locator("#totals").evaluate(_SHOWN)
+    assert [text for _, _, text, _ in shown if text in ("0", "–")] == []
 
 
 async def test_on_a_phone_nothing_scrolls_sideways(phone: Page) -> None:

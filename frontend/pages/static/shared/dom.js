@@ -11,10 +11,13 @@ export function make(tag, attributes = {}, ...children) {
   return made;
 }
 
-// Gives each cell of a table the name of its column, which stands before its value on a narrow screen.
+// Gives each cell of a table the name of its column. On a narrow screen it stands before the value, if that is not nothing.
 export function nameColumns(table) {
   const names = [...table.querySelectorAll("thead th")].map((each) => each.textContent);
-  for (const cell of table.querySelectorAll("td:not(.actions)")) cell.dataset.column = names[cell.cellIndex];
+  for (const cell of table.querySelectorAll("td:not(.actions)")) {
+    cell.dataset.column = names[cell.cellIndex];
+    cell.classList.toggle("none", ["0", "–"].includes(cell.textContent));
+  }
 }
 
 // A button that copies what `text()` returns; `what` is its name for screen readers.
