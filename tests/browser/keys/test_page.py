@@ -81,7 +81,7 @@ async def test_a_key_is_changed(page: Page) -> None:
     await page.get_by_role("button", name=f"Change {prefix}").click()
     await page.get_by_role("dialog").get_by_text("Requests per minute").click()
     await fill(page, "Save", **{"limits.embeddings": ""})
-    await expect(row).to_contain_text("the tier's")
+    await expect(row).to_contain_text("limits of its tier")
 
 
 async def test_the_expiry_of_a_key_can_be_removed(page: Page) -> None:

@@ -41,5 +41,5 @@ function text(name, value) {
   if (["expires_at", "before"].includes(name)) return moment(value);
   if (name === "overlap") return `${value / 3600} h`;
   if (typeof value !== "object") return String(value);
-  return Object.entries(value).map(([each, amount]) => `${each} ${amount ?? "the tier's"}`).join(", ") || "none";
+  return Object.entries(value).map(([each, amount]) => `${each} ${amount ?? "as its tier"}`).join(", ") || "none";
 }

@@ -53,7 +53,7 @@ export class KeyList {
     const owners = tier === "bulk" ? [] : [`key:${id}`, ...(org === null ? [] : [`org:${org}`])];
     const owner = owners.find((each) => floors.some(([, amounts]) => each in amounts));
     const kept = floors.filter(([, amounts]) => owner in amounts).map(([model, amounts]) => `floor of ${model}: ${amounts[owner]}${owner.startsWith("org:") ? ", shared" : ""}`);
-    return own.length + kept.length ? [...own, ...kept] : ["the tier's"];
+    return own.length + kept.length ? [...own, ...kept] : ["limits of its tier"];
   }
 
   #actions(key) {
@@ -77,7 +77,7 @@ export class KeyList {
       { name: "tier", label: "Tier", options: tiers.toReversed(), value: tier, hint: "its place in the queue" },
       { name: "expires_in", label: "Expires in days", type: "number", min: 1, max: MOST_DAYS, hint: key.prefix ? "empty: as it is" : "empty: never" },
       ...(key.expires_at ? [{ name: "endless", label: "Never expires", type: "checkbox", hint: `instead of ${moment(key.expires_at)}` }] : []),
-      { name: "limits", label: "Requests per minute", fields: amounts, hint: "empty: the tier's" },
+      { name: "limits", label: "Requests per minute", fields: amounts, hint: "empty: the limit of its tier" },
     ];
   }
 
