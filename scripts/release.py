@@ -24,7 +24,7 @@ PLACES = {
     ".env.example": r"^TAG=",
     "docker/helm/quartet/Chart.yaml": r"^(?:appVersion|version): ",
     "docker/README.md": r"`localhost/quartet/NAME:",
-    "docs/deployment.md": r"localhost/quartet/\{frontend,export,triton\}:",
+    "docs/kubernetes.md": r"localhost/quartet/\{frontend,export,triton\}:",
 }
 _NUMBER = r"\d+\.\d+\.\d+"
 _UNRELEASED = "## [Unreleased]\n"

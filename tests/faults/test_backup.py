@@ -1,4 +1,4 @@
-"""Backup and restore as the deployment guide has them: keys and charges of the backup's time, and no more."""
+"""Backup and restore as docs/operations.md has them: keys and charges of the backup's time, and no more."""
 
 import asyncio
 import dataclasses
@@ -18,7 +18,7 @@ from tests.conftest import KEY, ROOT, running
 from tests.databases import PostgresServer
 from tests.fakes import FakeTriton, add_key
 
-_GUIDE = (ROOT / "docs" / "deployment.md").read_text(encoding="utf-8")
+_GUIDE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
 _BIN = Path(pgserver.__file__).parent / "pginstall" / "bin"
 
 

@@ -1,4 +1,4 @@
-"""Secrets are rotated as the deployment guide has it, while callers call."""
+"""Secrets are rotated as docs/operations.md has it, while callers call."""
 
 import asyncio
 import urllib.error

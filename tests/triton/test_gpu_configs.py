@@ -11,7 +11,7 @@ from tests.conftest import ROOT
 
 pytestmark = pytest.mark.triton
 MODELS = ("m3_embedder", "m3_reranker", "whisper_large_v3", "whisper_turbo")
-# As docs/deployment.md has them.
+# As docs/gpu.md has them.
 _MEMORY = """parameters { key: "gpu_mem_limit" value { string_value: "6442450944" } }
 parameters { key: "arena_extend_strategy" value { string_value: "1" } }
 """

@@ -47,7 +47,7 @@ def test_the_pages_for_callers_come_first_and_those_for_developers_last() -> Non
     groups = re.findall(r"^  - ([\w ]+):\n      - (\S+)$", CONFIG, re.MULTILINE)
     assert groups == [
         ("Call it", "docs/start.md"),
-        ("Run it", "docs/deployment.md"),
+        ("Run it", "docs/docker.md"),
         ("Tune it", "docs/tuning.md"),
         ("Understand it", "docs/architecture.md"),
     ]
