@@ -41,8 +41,8 @@ ELSEWHERE = $(findstring --url,$(BENCH) $(TUNE))
 
 check-python:
 	@test -x $(BIN)/python || '$(PYTHON)' -c '$(PYTHON_FITS)' 2>/dev/null || { \
-	  version=$$('$(PYTHON)' --version 2>&1) || version='nothing that runs'; \
-	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) is $$version" >&2; exit 2; }
+	  version=$$('$(PYTHON)' --version 2>/dev/null) && is="is $$version" || is='cannot be run'; \
+	  echo "Quartet needs Python 3.11 or 3.12, and PYTHON=$(PYTHON) $$is" >&2; exit 2; }
 	$(if $(filter file,$(origin PYTHON)),,@test ! -x $(BIN)/python || { \
 	  there=$$($(BIN)/python --version) && wanted=$$('$(PYTHON)' --version) && test "$${there%.*}" = "$${wanted%.*}"; } || { \
 	  echo "$(VENV) has $$there, not the $${wanted:-Python} of PYTHON=$(PYTHON): remove $(VENV), or leave out PYTHON" >&2; exit 2; })

@@ -71,7 +71,7 @@ class Discovery:
             for address in answer.addresses
         }
         for address, _ in self._members.items() - members.items():
-            log.info("a Triton has gone", extra={"fields": {"backend": self._name(address)}})
+            log.info("Triton gone", extra={"fields": {"backend": self._name(address)}})
             self._begin(self._dispatcher.remove(self._name(address)))
             del self._members[address]
         for address, named in members.items() - self._members.items():
@@ -86,7 +86,7 @@ class Discovery:
             self._note_failure("tls", str(error))
             return
         self._failing.discard("tls")
-        log.info("a Triton has come", extra={"fields": {"backend": self._name(address)}})
+        log.info("Triton found", extra={"fields": {"backend": self._name(address)}})
         self._begin(self._dispatcher.add(self._name(address), server, self._models, named.zone))
         self._members[address] = named
 

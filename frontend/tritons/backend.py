@@ -1,7 +1,6 @@
 """One Triton under probes: which models are ready, and their capacity."""
 
 import asyncio
-import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -232,7 +231,9 @@ class Backend:
             return
         (self._serving.discard if capacity is None else self._serving.add)(model)
         self.show(model, 0)
-        level = logging.WARNING if capacity is None else logging.INFO
-        fields = {"backend": self.name, "model": model, "is_in": capacity is not None}
-        log.log(level, "a model of a backend", extra={"fields": fields})
+        fields = {"backend": self.name, "model": model}
+        if capacity is None:
+            log.warning("model unavailable", extra={"fields": fields})
+        else:
+            log.info("model available", extra={"fields": fields})
         self._changed(model, self.name, capacity, self._models[model])

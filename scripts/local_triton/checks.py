@@ -90,8 +90,8 @@ def check_path(path: Path) -> None:
     """Triton passes paths of Python models to a shell without quotes, and its stub reads them as ASCII."""
     if found := _FORBIDDEN.search(str(path)):
         raise PreflightError(
-            f"Triton cannot run in {path}, because of the {found[0]!r}: take a folder whose whole path has "
-            "A-Z, a-z, 0-9 and / . _ - + = , @ % alone"
+            f"Triton cannot run in {path}, because of the {found[0]!r}: use a folder whose whole path has "
+            "only A-Z, a-z, 0-9 and / . _ - + = , @ %"
         )
 
 

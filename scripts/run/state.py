@@ -28,8 +28,8 @@ def check_writable(folder: Path) -> None:
     for path in (Path(), *tops, *(each for top in tops for each in (*top.glob("*"), *top.glob("*/*/")))):
         if path.exists() and not os.access(path, os.W_OK, effective_ids=True):
             raise PreflightError(
-                f"{path.absolute()} is {_owner(path)}'s and cannot be written to: run this as {_owner(path)}, or in a "
-                "clone that belongs to you"
+                f"{path.absolute()} is {_owner(path)}'s and cannot be written to: use a clone that belongs to "
+                f"you, or run this as {_owner(path)}"
             )
 
 

@@ -76,7 +76,7 @@ def test_a_missing_libpython_says_what_to_install(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("strange", [" ", "é", "$", "'", ";", ":", "(", "~", "\n"])
 def test_a_path_that_a_shell_would_not_take_as_it_is_is_refused(strange: str) -> None:
-    with pytest.raises(PreflightError, match=f"because of the {re.escape(repr(strange))}: take a folder"):
+    with pytest.raises(PreflightError, match=f"because of the {re.escape(repr(strange))}: use a folder"):
         checks.check_path(Path(f"/home/me/a{strange}b/quartet"))
 
 
