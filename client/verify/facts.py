@@ -51,6 +51,19 @@ class Ranking:
 
 
 @dataclass(frozen=True)
+class Weighed:
+    """A text with the published weights of its tokens, if any: ``values`` by ``indices``, as they are answered."""
+
+    text: str
+    indices: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def weights(self) -> dict[int, float]:
+        return dict(zip(self.indices, self.values, strict=True))
+
+
+@dataclass(frozen=True)
 class Speech:
     """Sentences by language, each in phrases separated by ``|``, and limits for Whisper's transcripts of each voice.
 
@@ -140,8 +153,9 @@ class Recording:
 
 @dataclass(frozen=True)
 class Facts:
-    """Questions and known answers. ``cosine_limits`` and ``logit_limits`` are tolerances of published numbers, by
-    precision. ``model`` is the one whose answers were recorded, if they are not those of the contract's models.
+    """Questions and known answers. ``cosine_limits``, ``weight_limits`` (a share of the weights' length) and
+    ``logit_limits`` are tolerances of published numbers, by precision. ``model`` is the one whose answers were
+    recorded, if they are not those of the contract's models.
     """
 
     about: str
@@ -151,6 +165,8 @@ class Facts:
     cosines: list[Cosine] = field(default_factory=list)
     cosine_limits: dict[str, float] = field(default_factory=dict)
     alike: list[list[str]] = field(default_factory=list)
+    weighed: list[Weighed] = field(default_factory=list)
+    weight_limits: dict[str, float] = field(default_factory=dict)
     rankings: list[Ranking] = field(default_factory=list)
     logit_limits: dict[str, float] = field(default_factory=dict)
     speech: Speech = field(default_factory=Speech)
@@ -162,7 +178,7 @@ class Facts:
 
     def of_any_model(self) -> "Facts":
         """The facts that are not about particular models."""
-        return replace(self.without({"ids", "cosines", "scores"}), recordings=[])
+        return replace(self.without({"ids", "cosines", "weights", "scores"}), recordings=[])
 
     def without(self, parts: Collection[str]) -> "Facts":
         """The facts without those that ``parts`` name."""
@@ -179,6 +195,7 @@ class Facts:
             rankings=[replace(ranking, **of_rankings) for ranking in self.rankings],
             cosines=[] if "cosines" in parts else self.cosines,
             alike=[] if "alike" in parts else self.alike,
+            weighed=[Weighed(each.text) for each in self.weighed] if "weights" in parts else self.weighed,
             speech=replace(self.speech, **limits),
             people=replace(self.people, **people),
             recordings=[each.without_sampled() for each in self.recordings] if "sampled" in parts else self.recordings,
@@ -201,7 +218,7 @@ def load(name: str) -> Facts:
 
 
 def _facts(values: Mapping[str, Any]) -> Facts:
-    lists: dict[str, Any] = {"texts": Text, "cosines": Cosine, "rankings": Ranking}
+    lists: dict[str, Any] = {"texts": Text, "cosines": Cosine, "weighed": Weighed, "rankings": Ranking}
     questions = {name: [made(**each) for each in values.get(name, [])] for name, made in lists.items()}
     speech, people = Speech(**values.get("speech", {})), People(**values.get("people", {}))
     recordings = [_recording(each) for each in values.get("recordings", [])]

@@ -25,7 +25,7 @@ _LONGEST_PAUSE_SECONDS = 60.0
 class RefusedError(Exception):
     """The server's answer is an error or invalid.
 
-    ``missing`` is true if it does not serve the operation, the model or the voice.
+    ``missing`` is true if it does not serve the operation, the model, the voice or sparse weights.
     """
 
     def __init__(self, message: str, missing: bool = False) -> None:
@@ -80,6 +80,14 @@ class Questions(Api):
             rows = [np.frombuffer(base64.b64decode(item["embedding"]), "<f4") for item in body["data"]]
             return np.stack(rows), int(body["usage"]["prompt_tokens"])
 
+    async def weigh(self, texts: list[str]) -> list[dict[int, float]]:
+        """The weights of the tokens of each text, by their ids."""
+        with _answer("weights"):
+            asked = {"input": texts, "outputs": ["sparse"], **self._model(EMBEDDINGS)}
+            body = orjson.loads(await self.ask("POST", "/embeddings", json=asked))
+            found = [item["sparse"] for item in body["data"]]
+            return [dict(zip(each["indices"], each["values"], strict=True)) for each in found]
+
     async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], int]:
         """The scores in the order of the documents, and the number of tokens."""
         with _answer("ranking"):
@@ -126,7 +134,7 @@ class Questions(Api):
                 raise CommandError(answer.message)
             attempts += answer.is_busy
             if not answer.is_rate_limited and (not answer.is_busy or attempts == _ATTEMPTS):
-                unknown = answer.status == HTTPStatus.BAD_REQUEST and answer.param in ("model", "voice")
+                unknown = answer.status == HTTPStatus.BAD_REQUEST and answer.param in ("model", "voice", "outputs")
                 missing = unknown or answer.status == HTTPStatus.NOT_FOUND
                 raise RefusedError(f"{answer.status}: {answer.message}", missing)
             await self._sleep(min(answer.retry_after or 1.0, _LONGEST_PAUSE_SECONDS))

@@ -49,7 +49,7 @@ async def record(api: Questions, facts: Facts, precision: str, operations: Colle
     )
     others = [other for other in facts.recordings if other.precision != precision]
     recorded = replace(facts, recordings=[*others, recording], model="".join(api.named.values()))
-    failed = [row for row in await check(api, recorded, precision, operations) if not row.ok]
+    failed = [row for row in await check(api, recorded, precision, operations) if row.ok is False]
     if unsteady := [row for row in failed if not row.part]:
         raise RefusedError(f"another answer to the same question: {unsteady[0].fact}: {unsteady[0].got}")
     return recorded.without({row.part for row in failed})

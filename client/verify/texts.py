@@ -1,6 +1,7 @@
 """Checks of embeddings and rankings."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import astuple
 
 import numpy as np
@@ -8,7 +9,7 @@ from numpy.typing import NDArray
 
 from client.verify.facts import Facts, Ranking, Vector
 from client.verify.questions import Questions, RefusedError
-from client.verify.rows import Row, at_most, nearest, same, within
+from client.verify.rows import Row, asked, at_most, nearest, same, within
 
 _AT_ONCE = 16  # texts per request
 _LENGTH_LIMIT = 1e-3  # tolerance of a vector's length
@@ -55,6 +56,7 @@ async def embeddings(api: Questions, facts: Facts, precision: str) -> list[Row]:
         *_shape(answers, together),
         *_published(facts, answers, precision),
         *_recorded_vectors(facts, answers, precision),
+        *await asked("weights of tokens", _weights(api, facts, precision)),
     ]
 
 
@@ -111,6 +113,28 @@ def _recorded_vectors(facts: Facts, answers: Embedded, precision: str) -> list[R
         at_most(f"1 - cosine to {recording.precision}: {text.text}", max(0.0, float(miss)), limit)
         for text, miss in zip(facts.texts, away[place], strict=True)
     ]
+
+
+async def _weights(api: Questions, facts: Facts, precision: str) -> list[Row]:
+    """Compare published weights of tokens, each text alone, and the weights of a text alone with those in company."""
+    if not facts.weighed:
+        return []
+    alone = [(await api.weigh([each.text]))[0] for each in facts.weighed]
+    together = await api.weigh([each.text for each in facts.weighed])
+    limit = facts.weight_limits.get(precision or _WIDEST, 0.0)
+    rows = [
+        at_most(f"weights of: {known.text}", _apart(known.weights, got), limit, "weights")
+        for known, got in zip(facts.weighed, alone, strict=True)
+        if known.indices
+    ]
+    change = max(_apart(*pair) for pair in zip(alone, together, strict=True))
+    return [*rows, at_most(f"weights of {len(alone)} texts alone and in company", change, _COMPANY_LIMIT)]
+
+
+def _apart(expected: Mapping[int, float], got: Mapping[int, float]) -> float:
+    """The length of the difference of two texts' weights, as a share of the length of those that are expected."""
+    length = math.hypot(*(expected.get(token, 0) - got.get(token, 0) for token in expected.keys() | got.keys()))
+    return length / max(math.hypot(*expected.values()), 1e-12)
 
 
 def units(vectors: Sequence[Vector]) -> NDArray[np.float64]:

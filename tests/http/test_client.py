@@ -16,7 +16,7 @@ from client.bulk.work import Worker
 from client.verify import people
 from client.verify import record as recording
 from client.verify.checks import check
-from client.verify.facts import Facts, Ranking, Speech, Text
+from client.verify.facts import Facts, Ranking, Speech, Text, Weighed
 from client.verify.questions import Questions, RefusedError
 from client.verify.record import record
 from frontend.app_keys import MEMORY_BUDGET
@@ -32,6 +32,8 @@ from tests.speech import encode, say
 QUESTIONS = Facts(
     "",
     texts=[Text("Good morning", [0, 2]), Text("Guten Abend")],
+    # It weighs no tokens.
+    weighed=[Weighed("Good morning", [5], [0.1])],
     rankings=[Ranking("a", ["b", "a much longer document"], best=1)],
     speech=Speech(sentences={"en": ["Good morning | Anna."]}),
 )
@@ -91,11 +93,12 @@ async def test_speech_is_heard_with_its_words(api: Questions) -> None:
     [
         (lambda api: api.speak("a", "nobody"), True),
         (lambda api: api.hear("stt-9", encode(say("a"), "wav")), True),
+        (lambda api: api.weigh(["a"]), True),
         (lambda api: api.speak("", "amy"), False),
     ],
-    ids=["voice", "model", "text"],
+    ids=["voice", "model", "weights", "text"],
 )
-async def test_a_refusal_says_whether_a_model_or_voice_is_missing(
+async def test_a_refusal_says_whether_a_model_a_voice_or_weights_are_missing(
     api: Questions, ask: Callable[[Questions], Awaitable[object]], missing: bool
 ) -> None:
     with pytest.raises(RefusedError, match="400: ") as refused:

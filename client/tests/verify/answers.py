@@ -26,7 +26,10 @@ def _same(answer: Any) -> Any:
 
 @dataclass
 class Recorded(Questions):
-    """``vectors``, ``tokens``, ``scores`` and ``heard`` are what becomes of the recorded ones."""
+    """``vectors``, ``tokens``, ``scores`` and ``heard`` are what becomes of the recorded ones.
+
+    ``weigh`` answers the published weights of texts, with ``more`` for each token in company.
+    """
 
     recording: Recording = field(default_factory=lambda: RECORDINGS["int8"])
     facts: Facts = DEMO
@@ -34,11 +37,17 @@ class Recorded(Questions):
     tokens: Callable[[int], int] = _same
     scores: Callable[[list[float]], list[float]] = _same
     heard: Callable[[Transcript], Transcript] = _same
+    more: float = 0.0
 
     async def embed(self, texts: list[str]) -> tuple[Vectors, int]:
         places = [[each.text for each in self.facts.texts].index(text) for text in texts]
         known = np.stack([self.recording.vector(place) for place in places])
         return self.vectors(known), self.tokens(sum(self.recording.tokens[place] for place in places))
+
+    async def weigh(self, texts: list[str]) -> list[dict[int, float]]:
+        published = {each.text: each.weights for each in load("hub").weighed}
+        more = self.more * (len(texts) > 1)
+        return [{token: weight + more for token, weight in published[text].items()} for text in texts]
 
     async def rerank(self, query: str, documents: list[str]) -> tuple[list[float], int]:
         place = [each.query for each in self.facts.rankings].index(query)

@@ -27,7 +27,7 @@ def test_every_voice_has_five_sentences_to_say(name: str) -> None:
 
 
 def test_published_numbers_have_a_limit_in_every_precision() -> None:
-    assert set(HUB.cosine_limits) == set(HUB.logit_limits) == set(PRECISIONS)
+    assert set(HUB.cosine_limits) == set(HUB.weight_limits) == set(HUB.logit_limits) == set(PRECISIONS)
 
 
 def test_published_token_ids_are_of_ten_scripts_and_begin_and_end_as_texts_do() -> None:
@@ -72,9 +72,10 @@ def test_an_unknown_name_names_those_there_are() -> None:
 
 
 def test_parts_are_left_out_by_name() -> None:
-    bare = HUB.without({"ids", "cosines", "alike", "scores", "best", "language", "seconds"})
+    bare = HUB.without({"ids", "cosines", "alike", "weights", "scores", "best", "language", "seconds"})
     assert (bare.cosines, bare.alike) == ([], [])
     assert {len(each.ids) for each in bare.texts} == {0}
+    assert [each.weights for each in bare.weighed] == [{}, {}]
     assert {(len(each.scores), each.best) for each in bare.rankings} == {(0, -1)}
     assert (bare.speech.language, bare.speech.seconds, bare.speech.word_error) == (False, None, 0.05)
     assert HUB.without(set()) == HUB

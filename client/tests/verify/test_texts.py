@@ -5,9 +5,11 @@ import numpy as np
 import pytest
 
 from client.tests.verify.answers import DEMO, RECORDINGS, Recorded, Vectors
-from client.verify.facts import Cosine, Facts, Ranking
+from client.verify.facts import Cosine, Facts, Ranking, load
 from client.verify.rows import Row
 from client.verify.texts import embeddings, rankings
+
+HUB = load("hub")
 
 
 def _wrong(rows: list[Row]) -> set[str]:
@@ -99,6 +101,26 @@ async def test_the_tolerance_of_a_published_cosine_depends_on_the_precision(prec
     cosine = float(RECORDINGS["int8"].vector(0) @ RECORDINGS["int8"].vector(1))
     facts = Facts("", cosines=[Cosine(first, second, cosine + 0.005)], cosine_limits={"int8": 0.01, "fp32": 0.002})
     assert _wrong(await embeddings(Recorded(), facts, precision)) == wrong
+
+
+@pytest.mark.parametrize(
+    ("moved", "more", "wrong"),
+    [
+        (0.0, 0.0, set()),
+        (0.02, 0.0, {"weights of"}),
+        (0.0, 1e-3, {"weights of 2 texts alone and in company"}),
+    ],
+    ids=["as published", "moved", "in company"],
+)
+async def test_weights_of_tokens_are_those_that_are_published(moved: float, more: float, wrong: set[str]) -> None:
+    known = [replace(each, values=[value + moved for value in each.values]) for each in HUB.weighed]
+    facts = replace(DEMO, weighed=known, weight_limits=HUB.weight_limits)
+    assert _wrong(await embeddings(Recorded(RECORDINGS["fp32"], more=more), facts, "fp32")) == wrong
+
+
+async def test_of_another_model_weights_are_compared_with_themselves() -> None:
+    rows = await embeddings(Recorded(), replace(DEMO, weighed=HUB.weighed).of_any_model(), "")
+    assert [row.fact for row in rows if "weights" in row.fact] == ["weights of 2 texts alone and in company"]
 
 
 @pytest.mark.parametrize(("published", "wrong"), [(0.000278, set()), (0.000305, {"score of"})])

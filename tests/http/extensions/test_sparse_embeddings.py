@@ -18,6 +18,7 @@ import pytest
 import pytest_asyncio
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
+from client.verify.questions import Questions
 from frontend.config.settings import Settings
 from frontend.extensions.sparse.vectors import sparse_vector
 from frontend.pages.openapi import document
@@ -76,6 +77,13 @@ def _expected(text: str) -> dict[str, list[Any]]:
 
 
 TEXTS = ["the lake is cold, the lake is deep", "word " * 300, "a"]
+
+
+async def test_verify_reads_the_weights_of_each_text(client: Client) -> None:
+    async with Questions(str(client.make_url("/v1")), KEY) as api:
+        found = await api.weigh(TEXTS)
+    wanted = [_expected(text) for text in TEXTS]
+    assert found == [dict(zip(each["indices"], each["values"], strict=True)) for each in wanted]
 
 
 async def test_each_text_has_its_vector_and_its_weights(client: Client) -> None:
