@@ -1,7 +1,7 @@
 """Admission: choose the next call over all models, and its Triton. It has no clock, lock or event loop."""
 
 import math
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Hashable, Iterable, Mapping
 
 from frontend.dispatch.batch_size import BatchSize, Work
 from frontend.dispatch.fair_share import Call
@@ -140,11 +140,11 @@ class ModelCalls:
             return 0.0
         return max(work / rate, work * self._seconds / self._cost / at_once if self._cost else 0.0)
 
-    def expected_wait(self, priority: int) -> float:
-        """Seconds that a new call would wait; infinite if no Triton takes calls."""
+    def expected_wait(self, priority: int, key: Hashable) -> float:
+        """Seconds that a new call of a key would wait; infinite if no Triton takes calls."""
         if not self.is_open:
             return math.inf
-        before = self.scheduler.work_before(priority)
+        before = self.scheduler.work_before(priority, key)
         if self.scheduler.in_flight >= self.scheduler.bound:
             before += self._cost
         return before / self.rate if before and self.rate else 0.0

@@ -55,6 +55,11 @@ class FairShare:
         """The number of waiting calls of a key."""
         return len(self._queues.get(key, ()))
 
+    def before(self, key: Hashable) -> float:
+        """About the waiting work that goes before a new call of a key: each other key gets no more than this one."""
+        own = self.waiting_of(key)
+        return min(self.cost, (own + len(self._queues) * (own + 1)) * self.cost / max(1, self.count))
+
     def add(self, call: Call) -> None:
         """Queue a call behind the others of its key."""
         queue = self._queues.get(call.key)

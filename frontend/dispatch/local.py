@@ -4,6 +4,7 @@ Bulk work goes last, and does not wait until the workers are idle.
 """
 
 import asyncio
+from collections.abc import Hashable
 
 from frontend.config.tables import TIER_OF
 from frontend.dispatch.fair_share import Call
@@ -60,7 +61,7 @@ class LocalCalls:
         """Seconds that ``work`` calls take, ``at_once`` in parallel; 0 if nothing was measured."""
         return work * self._seconds / min(at_once, self.scheduler.bound)
 
-    def expected_wait(self, priority: int) -> float:
-        """Seconds that a new call would wait."""
-        before = self.scheduler.work_before(priority) + (self.scheduler.in_flight >= self.scheduler.bound)
+    def expected_wait(self, priority: int, key: Hashable) -> float:
+        """Seconds that a new call of a key would wait."""
+        before = self.scheduler.work_before(priority, key) + (self.scheduler.in_flight >= self.scheduler.bound)
         return before * self._seconds / self.scheduler.bound

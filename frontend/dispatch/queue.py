@@ -2,7 +2,7 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -49,7 +49,7 @@ class Calls(Protocol):
     def is_open(self) -> bool: ...
     def answered(self, call: Call, now: float) -> None: ...
     def seconds_for(self, work: float, at_once: int) -> float: ...
-    def expected_wait(self, priority: int) -> float: ...
+    def expected_wait(self, priority: int, key: Hashable) -> float: ...
 
 
 class Sender:
@@ -155,7 +155,7 @@ class ModelQueue:
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
         """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
         seconds = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0
-        if seconds and self._loop.time() + self._calls.expected_wait(context.priority) + seconds > context.deadline:
+        if seconds and self._loop.time() + self._expected_wait(context) + seconds > context.deadline:
             refusal = f"this would take about {seconds:.0f} s of work and has {context.remaining():.0f} s, retry later"
             raise self._refusal("late", context, f"the model is too busy: {refusal}")
 
@@ -222,10 +222,13 @@ class ModelQueue:
 
     def _refuse(self, context: RequestContext) -> None:
         self.refuse_full(context)
-        if self._loop.time() + self._calls.expected_wait(context.priority) > context.deadline:
+        if self._loop.time() + self._expected_wait(context) > context.deadline:
             raise self._refusal("late", context)
+
+    def _expected_wait(self, context: RequestContext) -> float:
+        return self._calls.expected_wait(context.priority, context.key)
 
     def _refusal(self, reason: str, context: RequestContext, message: str | None = None) -> Busy:
         QUEUE_REFUSED.labels(self.model, reason).inc()
-        wait = self._calls.expected_wait(context.priority) if self._calls.is_open else 0.0
+        wait = self._expected_wait(context) if self._calls.is_open else 0.0
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))

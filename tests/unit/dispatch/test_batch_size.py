@@ -196,7 +196,7 @@ def test_the_expected_wait_is_known_after_one_whole_call_however_long_nothing_is
     scene.enter_all(6, "m")
     scene.sent()
     # Four wait, and one that is in flight is ahead of a new one; two are worked on at once.
-    assert its.expected_wait(FREE) == pytest.approx((4 + 1) * 2.0 / 2)
+    assert its.expected_wait(FREE, "k") == pytest.approx((4 + 1) * 2.0 / 2)
 
 
 def test_the_expected_wait_counts_what_goes_before() -> None:
@@ -208,7 +208,7 @@ def test_the_expected_wait_counts_what_goes_before() -> None:
     scene.sent()
     scene.enter_all(1, "m", PRO)
     scene.enter_all(2, "m", FREE)
-    assert its.expected_wait(COMPANY) < its.expected_wait(PRO) < its.expected_wait(FREE)
+    assert its.expected_wait(COMPANY, "k") < its.expected_wait(PRO, "k") < its.expected_wait(FREE, "k")
 
 
 def test_small_calls_do_not_measure_the_time_of_work() -> None:
@@ -248,4 +248,4 @@ def test_long_executions_that_go_one_at_a_time_are_not_expected_two_at_a_time() 
 
 def test_without_a_triton_the_expected_wait_is_infinite() -> None:
     scene = Scene()
-    assert math.isinf(scene.model("m").expected_wait(FREE))
+    assert math.isinf(scene.model("m").expected_wait(FREE, "k"))

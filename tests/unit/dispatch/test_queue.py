@@ -71,6 +71,19 @@ async def test_a_call_that_would_be_late_is_refused_at_once() -> None:
         assert 4 <= int(refused.value.headers["Retry-After"]) <= 8
 
 
+async def test_a_key_is_not_refused_for_what_another_lets_wait() -> None:
+    queue = queue_of()
+    async with queue.slot(asking()):
+        await asyncio.sleep(0.2)
+    async with waiting(queue, *(asking("greedy") for _ in range(20))):
+        with pytest.raises(BadGateway, match="too busy"):
+            await queue.slot(asking("greedy", seconds=2)).__aenter__()
+        modest = asyncio.create_task(queue.slot(asking("modest", seconds=2)).__aenter__())
+        await asyncio.sleep(0)
+        assert not modest.done()
+        modest.cancel()
+
+
 async def test_without_a_backend_nobody_is_kept_waiting() -> None:
     with pytest.raises(BadGateway) as refused:
         await queue_of(0).slot(asking()).__aenter__()
@@ -82,7 +95,7 @@ async def test_a_refusal_names_the_expected_wait_within_bounds(
     monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
 ) -> None:
     queue = queue_of(bounds=Bounds(key=0))
-    monkeypatch.setattr(queue.calls, "expected_wait", lambda priority: wait)
+    monkeypatch.setattr(queue.calls, "expected_wait", lambda priority, key: wait)
     with pytest.raises(BadGateway) as refused:
         await queue.slot(asking()).__aenter__()
     assert refused.value.headers["Retry-After"] == str(retry_after)
