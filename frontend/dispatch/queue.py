@@ -13,6 +13,7 @@ from frontend.config.tables import TIER_OF
 from frontend.dispatch.admission import Admission, ModelCalls
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.fair_share import Call
+from frontend.dispatch.large_work import LargeWork, seconds_late
 from frontend.dispatch.scheduler import PRIORITIES, Scheduler
 from frontend.errors import Busy
 from frontend.observe.metrics import QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
@@ -104,6 +105,7 @@ class ModelQueue:
         self._enters, self._leaves = enter, leave
         self._loop = asyncio.get_running_loop()
         self._tasks: set[asyncio.Task[object]] = set()
+        self._large: set[LargeWork] = set()
         for reason in _REFUSALS:
             QUEUE_REFUSED.labels(self.model, reason)
         # Read when they are scraped: every call changes them.
@@ -158,6 +160,21 @@ class ModelQueue:
         if seconds and self._loop.time() + self._expected_wait(context) + seconds > context.deadline:
             refusal = f"this would take about {seconds:.0f} s of work and has {context.remaining():.0f} s, retry later"
             raise self._refusal("late", context, f"the model is too busy: {refusal}")
+
+    @contextmanager
+    def large(self, context: RequestContext, work: LargeWork) -> Iterator[None]:
+        """Within the block, ``work`` is under way. Raises ``Busy`` if it or other large work would then end late.
+
+        An idle model takes any.
+        """
+        seconds = self._calls.seconds_for(1.0, self.bound or 1) if self.demand or self._large else 0.0
+        if late := seconds_late(self._large, work, self._loop.time(), seconds):
+            raise self._refusal("late", context, "the model has too much other work to end in time, retry later", late)
+        self._large.add(work)
+        try:
+            yield
+        finally:
+            self._large.remove(work)
 
     async def run(
         self,
@@ -228,7 +245,10 @@ class ModelQueue:
     def _expected_wait(self, context: RequestContext) -> float:
         return self._calls.expected_wait(context.priority, context.key)
 
-    def _refusal(self, reason: str, context: RequestContext, message: str | None = None) -> Busy:
+    def _refusal(
+        self, reason: str, context: RequestContext, message: str | None = None, wait: float | None = None
+    ) -> Busy:
         QUEUE_REFUSED.labels(self.model, reason).inc()
-        wait = self._expected_wait(context) if self._calls.is_open else 0.0
+        if wait is None:
+            wait = self._expected_wait(context) if self._calls.is_open else 0.0
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))

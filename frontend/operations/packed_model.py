@@ -18,6 +18,7 @@ from frontend.config.settings import Settings
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
+from frontend.dispatch.large_work import LargeWork
 from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import Busy
 from frontend.http.memory import MemoryReservation
@@ -33,6 +34,8 @@ _INLINE_CHARACTERS = 2000
 _MOST_OF_SMALL = MOST_INPUTS + 1
 # The most texts of a call, however short they are: 1 MB of vectors.
 _TEXTS_AT_ONCE = 256
+# A request that is under way is given up if so much of its rest would end too late.
+_SURELY = 0.8
 # The output with the weights of tokens, if a model has them.
 WEIGHTS = "token_weights"
 # Tokens; from model_repository/m3_embedder/1/blocks.py. Smaller requests gain nothing.
@@ -100,11 +103,13 @@ class PackedModel:
 
     async def rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
         """The output rows of all texts, float32 [texts, ...], in order."""
+        rest = LargeWork(context.priority, context.deadline, work(texts))
         if len(texts) <= _MOST_OF_SMALL:
-            return await self._rows(texts, context)
+            return await self._rows(texts, context, rest)
         async with self._turn(context):
-            # Small requests of the same key go before.
-            return await self._rows(texts, replace(context, rank=1))
+            with self._dispatcher.queue(self._model).large(context, rest):
+                # Small requests of the same key go before.
+                return await self._rows(texts, replace(context, rank=1), rest)
 
     @asynccontextmanager
     async def _turn(self, context: RequestContext) -> AsyncIterator[None]:
@@ -129,22 +134,30 @@ class PackedModel:
         return rows, np.split(weights, np.cumsum([len(text) for text in texts])[:-1])
 
     def _parts(self, texts: list[Ids], context: RequestContext) -> list[list[Ids]]:
-        """The texts of each call. Raises ``Busy`` if they would end too late."""
-        self._dispatcher.queue(self._model).refuse_late(context, work(texts), self._calls_at_once)
+        """The texts of each call. Raises ``Busy`` if they would end too late.
+
+        An idle model may have been measured long ago, so it is tried.
+        """
+        queue = self._dispatcher.queue(self._model)
+        if queue.demand:
+            queue.refuse_late(context, work(texts), self._calls_at_once)
         budget = self._dispatcher.batch(self._model)
         some = (texts[start : start + _TEXTS_AT_ONCE] for start in range(0, len(texts), _TEXTS_AT_ONCE))
         return [part for group in some for part in pack(group, budget)]
 
-    async def _rows(self, texts: list[Ids], context: RequestContext) -> NDArray[np.float32]:
+    async def _rows(self, texts: list[Ids], context: RequestContext, rest: LargeWork) -> NDArray[np.float32]:
         parts, names = self._parts(texts, context), [self._output]
         if len(parts) == 1:
             # Most requests are one call, which needs no task of its own.
             return (await self._request(parts[0], context, names))[0]
-        rows = np.empty((len(texts), *self._width), np.float32)
+        rows, whole = np.empty((len(texts), *self._width), np.float32), rest.left
 
         # To join the rows of a large batch at its end would take too long.
         async def fill(start: int, part: list[Ids]) -> None:
+            if rest.left < whole:
+                self._dispatcher.queue(self._model).refuse_late(context, _SURELY * rest.left, self._calls_at_once)
             (rows[start : start + len(part)],) = await self._request(part, context, names)
+            rest.left -= work(part)
 
         starts = accumulate(map(len, parts), initial=0)
         await gather_or_cancel((fill(*each) for each in zip(starts, parts, strict=False)), lambda: self._calls_at_once)

@@ -4,6 +4,7 @@ import asyncio
 import base64
 import json
 from functools import partial
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 from frontend.app_keys import DISPATCHER, MEMORY_BUDGET
 from frontend.config.settings import Settings
+from frontend.dispatch.admission import ModelCalls
 from frontend.errors import BadGateway
 from tests.charges import charges, other_key
 from tests.conftest import Client, bearer
@@ -253,3 +255,33 @@ async def test_without_the_extension_the_contracts_limit_holds(client: Client, p
 async def test_outputs_of_tokens_are_for_as_many_texts_as_the_contract_has(client: Client) -> None:
     response = await client.post(EMBED, json={"input": ["a"] * 33, "outputs": ["dense", "sparse"]})
     assert await refusal(response) == (400, "input")
+
+
+@APART
+@ON
+async def test_of_the_batches_of_many_keys_those_are_begun_that_can_end_in_time(
+    client: Client, settings: Settings, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each takes two fifths of the time: together all would be late."""
+    going, batch = asyncio.Event(), {"input": ["word " * 100] * 256}
+    triton.wait = going.wait
+    unit = 0.4 * settings.request_seconds / (102 * 256)
+    monkeypatch.setattr(ModelCalls, "seconds_for", lambda self, work, at_once: work * unit)
+    monkeypatch.setattr(ModelCalls, "expected_wait", lambda *given: 0.0)
+    keys = [bearer(await other_key(settings)) for _ in range(4)]
+    asking = [asyncio.create_task(client.post(EMBED, json=batch, headers=key)) for key in keys]
+    refused = [await each for each in islice(asyncio.as_completed(asking), 2)]
+    assert [each.status for each in refused] == [502] * 2
+    assert min(int(each.headers["Retry-After"]) for each in refused) > 0.2 * settings.request_seconds
+    going.set()
+    assert [(await each).status for each in asking].count(200) == 2
+
+
+@APART
+@pytest.mark.settings(extensions="large_batches", concurrency=4)
+async def test_an_idle_model_tries_a_batch_and_gives_it_up_if_most_of_it_would_be_late(
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ModelCalls, "seconds_for", lambda self, work, at_once: work)
+    assert (await client.post(EMBED, json={"input": ["word " * 100] * 256})).status == 502
+    assert 0 < len(triton.calls) <= 8
