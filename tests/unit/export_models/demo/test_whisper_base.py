@@ -23,7 +23,7 @@ _OLD_FORM = {"byte_fallback", "ignore_merges"}
 @pytest.fixture(scope="module")
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("whisper") / "source"
-    lookalikes.whisper(folder, decoder_layers=2)
+    lookalikes.whisper(folder)
     return folder
 
 

@@ -1,6 +1,7 @@
-"""Whisper base in ``transformers``, and a recording of a person as its input."""
+"""Whisper base in ``transformers``, a recording of a person as its input, and a small Whisper that knows no words."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,13 +9,14 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from transformers import WhisperForConditionalGeneration
+from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneration
 
 from client.recordings import SAMPLE_RATE, recordings
 from scripts.export_models import whisper_checks as checks
 from scripts.export_models.triton_code import recognizer_module
 from scripts.export_models.whisper import convert
 from scripts.export_models.whisper_checks import Spoken
+from tests import lookalikes
 from tests.checkpoints import whisper_base
 
 
@@ -47,12 +49,32 @@ def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkpoint with random weights, whose comparisons take a tenth of the time."""
+    folder = tmp_path_factory.mktemp("small") / "checkpoint"
+    lookalikes.whisper(folder)
+    return folder
+
+
+@pytest.fixture
+def spoken(small: Path, original: Callable[[Path, Any], "AskedOnce"], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comparisons of two windows, whose words are those that the small original writes."""
+    shortest = [min(recordings(language), key=lambda each: each.seconds) for language in ("en", "it")]
+    windows = [Spoken(each.language, "", each.samples()) for each in shortest]
+    hear = original(small, WhisperFeatureExtractor.from_pretrained(small)).hear
+    windows = [replace(each, text=hear(each).text) for each in windows]
+    monkeypatch.setattr(checks, "spoken_windows", lambda _: windows)
+    # What is heard in short windows decides nothing.
+    monkeypatch.setattr(checks, "short_recordings", list)
+
+
 class AskedOnce:
     """An original that answers once for each window, and then what it answered."""
 
     def __init__(self, original: Any) -> None:
         self._original = original
-        self._answers: dict[tuple[str, str], Any] = {}
+        self._answers: dict[tuple[str, str, int], Any] = {}
 
     def hear(self, window: Spoken) -> Any:
         return self._answer("hear", window)
@@ -61,7 +83,7 @@ class AskedOnce:
         return self._answer("encode_in_int8", window)
 
     def _answer(self, method: str, window: Spoken) -> Any:
-        if (asked := (method, window.text)) not in self._answers:
+        if (asked := (method, window.language, len(window.audio))) not in self._answers:
             self._answers[asked] = getattr(self._original, method)(window)
         return self._answers[asked]
 
