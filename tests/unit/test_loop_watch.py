@@ -168,7 +168,7 @@ def test_the_interpreters_lock_is_none(product: Any, watched: Watched) -> None:
             sum(range(100))
 
     def give_way() -> None:
-        for _ in range(12):
+        for _ in range(40):
             product.wait(0)
 
     thread = threading.Thread(target=count)
