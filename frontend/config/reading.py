@@ -60,7 +60,7 @@ def table(environ: Mapping[str, str], name: str) -> Mapping[str, Any]:
 
     Raises ``SettingsError`` if the file cannot be read.
     """
-    found = _content(environ, f"{name}: ").get(name)
+    found = _content(environ).get(name)
     return found if isinstance(found, dict) else {}
 
 
@@ -75,15 +75,12 @@ def _secret(variable: str, path: Path) -> str:
     return secret
 
 
-def _content(environ: Mapping[str, str], part: str = "") -> dict[str, Any]:
-    """The tables of the settings file, and its other values as text, as a variable has them.
-
-    The error of a file that cannot be read names the ``part`` that was wanted.
-    """
+def _content(environ: Mapping[str, str]) -> dict[str, Any]:
+    """The tables of the settings file, and its other values as text, as a variable has them."""
     if not (path := environ.get(CONFIG_FILE)):
         return {}
     try:
         content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"), parse_float=Decimal)
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{CONFIG_FILE}: {path}: {part}{error}") from None
+        raise SettingsError(f"{CONFIG_FILE}: {path}: {error}") from None
     return {name: value if isinstance(value, dict | list) else str(value) for name, value in content.items()}

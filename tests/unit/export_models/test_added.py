@@ -104,7 +104,7 @@ def test_without_a_table_of_voices_only_the_demo_has_some_of_kokoro(tmp_path: Pa
     ("text", "sentence"),
     [
         ("[voices.eva]\nkokoro = 'zf_xiaoni'", r"QUARTET_CONFIG: .*quartet.toml: voices: eva: Kokoro speaks "),
-        ("[voices.eva", r"QUARTET_CONFIG: .*quartet.toml: voices: "),
+        ("[voices.eva", r"QUARTET_CONFIG: .*quartet.toml: Expected "),
         ("[voices.eva]\nkokoro = 'af_bella'", "eva: there is no af_bella.bin in .*, which has af_heart, em_alex, "),
         (
             "[voices.eva]\nkokoro = 'af_bella'\nfrom = '/nowhere'",
