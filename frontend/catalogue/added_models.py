@@ -24,7 +24,9 @@ _POOLINGS = ("", "cls", "mean")
 _SCORES = ("sigmoid", "raw")
 _OPERATIONS = (EMBEDDINGS, RERANK, TRANSCRIPTIONS)
 # Of fewer tokens, the special ones of a pair leave none.
-_LEAST = {"max_tokens": 16}
+LEAST_TOKENS = 16
+# The least and the most of numbers that are not any from 1 on. A search with beam N reads N + 1 of ten tokens.
+_BOUNDS = {"max_tokens": (LEAST_TOKENS, None), "beam_size": (1, 9)}
 # The keys that only models of one operation have.
 _ONLY = {
     "query_prefix": (EMBEDDINGS,),
@@ -104,9 +106,10 @@ def _added_model(name: str, given: Any) -> AddedModel:
     for key, value in given.items():
         if key not in _KEYS:
             raise ValueError(f"{name}: there is no {key!r}; there are {', '.join(_KEYS)}")
-        least = _LEAST.get(key, 1)
-        if _KEYS[key] is int and not _is_size(value, least):
-            raise ValueError(f"{name}: {key} must be a whole number from {least}, not {value!r}")
+        least, most = _BOUNDS.get(key, (1, None))
+        if _KEYS[key] is int and not _is_size(value, least, most):
+            to = f" to {most}" if most else ""
+            raise ValueError(f"{name}: {key} must be a whole number from {least}{to}, not {value!r}")
         if key == "dimensions" and not (isinstance(value, list) and value and all(map(_is_size, value))):
             raise ValueError(f"{name}: dimensions must be a list of whole numbers from 1, not {value!r}")
         if _KEYS[key] is not int and key not in ("price", "dimensions") and not isinstance(value, str):
@@ -118,9 +121,9 @@ def _added_model(name: str, given: Any) -> AddedModel:
     return added
 
 
-def _is_size(value: object, least: int = 1) -> bool:
+def _is_size(value: object, least: int = 1, most: int | None = None) -> bool:
     # A bool is an int.
-    return type(value) is int and value >= least
+    return type(value) is int and least <= value <= (most or value)
 
 
 def _check(name: str, added: AddedModel, given: Mapping[str, Any]) -> None:

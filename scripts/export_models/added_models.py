@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from frontend.catalogue.added_models import AddedModel, added_models, describe, described
+from frontend.catalogue.added_models import LEAST_TOKENS, AddedModel, added_models, describe, described
 from frontend.catalogue.models import EMBEDDINGS, RERANK, TRANSCRIPTIONS, Model
 from frontend.config import reading
 from frontend.config.reading import CONFIG_FILE
@@ -51,18 +51,33 @@ def promise_of(added: AddedModel, folder: Path) -> Model:
     """
     if added.operation == TRANSCRIPTIONS:
         return added.model(languages=("en",) if is_english_only(folder) else ())
-    settings = folder / "sentence_bert_config.json"
-    longest = usable_positions(folder)
-    if settings.is_file():
-        longest = min(longest, int(read_json(settings).get("max_seq_length") or longest))
     if added.max_tokens > usable_positions(folder):
         raise SourceError(f"{folder} has {usable_positions(folder)} positions, fewer than max_tokens says")
-    if added.operation == EMBEDDINGS and (modules := folder / "modules.json").is_file():
-        kinds = {str(each["type"]).rpartition(".")[2] for each in json.loads(modules.read_text(encoding="utf-8"))}
-        if unknown := kinds - _MODULES:
-            raise SourceError(f"{modules} has a layer that is not exported: {', '.join(sorted(unknown))}")
+    longest = added.max_tokens or _longest(folder)
+    if added.operation == EMBEDDINGS and (unknown := _modules(folder / "modules.json") - _MODULES):
+        raise SourceError(f"{folder / 'modules.json'} has a layer that is not exported: {', '.join(sorted(unknown))}")
     width = hidden_width(folder) if added.operation == EMBEDDINGS else 0
-    return _promise(added, max_tokens=added.max_tokens or longest, width=width)
+    return _promise(added, max_tokens=longest, width=width)
+
+
+def _longest(folder: Path) -> int:
+    """The longest text, in tokens, that a checkpoint takes."""
+    settings, longest = folder / "sentence_bert_config.json", usable_positions(folder)
+    if settings.is_file() and (most := read_json(settings).get("max_seq_length")) is not None:
+        longest = min(longest, most) if type(most) is int else 0
+    if longest < LEAST_TOKENS:
+        raise SourceError(f"{folder} takes no texts of {LEAST_TOKENS} tokens, by config.json or {settings.name}")
+    return longest
+
+
+def _modules(path: Path) -> set[str]:
+    """The kinds of layers in the ``modules.json`` of sentence-transformers, if there is one."""
+    if not path.is_file():
+        return set()
+    try:
+        return {str(each["type"]).rpartition(".")[2] for each in json.loads(path.read_text(encoding="utf-8"))}
+    except (ValueError, TypeError, KeyError):
+        raise SourceError(f"{path} is no list of layers with their types") from None
 
 
 def _promise(added: AddedModel, *, width: int, **found: Any) -> Model:

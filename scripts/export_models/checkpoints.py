@@ -113,6 +113,8 @@ _MODEL_TYPES = {"text": (*PACKED_TYPES, *PADDED_TYPES), "whisper": ("whisper",)}
 # Files at the top of a checkpoint that exports read. Others, such as pictures, do not change an export.
 _READ = {".json", ".txt", ".model", ".safetensors", ".bin"}
 _POOLING = "1_Pooling/config.json"
+# What git leaves in place of a file that only Git LFS fetches.
+_POINTER = b"version https://git-lfs.github.com/"
 # The weights of a Whisper as CTranslate2 and faster-whisper have it.
 CTRANSLATE2 = "model.bin"
 # RoBERTa and its kin do not use their first two positions.
@@ -229,7 +231,13 @@ def check_voice(folder: Path, voice: str) -> None:
 
 
 def check_model(folder: Path, kind: Kind) -> None:
-    """Raise ``SourceError`` for a text model or a Whisper that lacks a file or is of another type."""
+    """Raise ``SourceError`` for a text model or a Whisper that lacks a file, has a pointer for one, or is of another
+    type. Raises ``OSError`` for a file that cannot be read.
+    """
+    for path in files_read(folder):
+        with path.open("rb") as file:
+            if file.read(len(_POINTER)) == _POINTER:
+                raise SourceError(f"{path} is a pointer of Git LFS: run 'git lfs pull' in the checkpoint's folder")
     if kind == "whisper" and (folder / CTRANSLATE2).is_file():
         for name in ("config.json", "tokenizer.json"):
             read_json(folder / name)
@@ -258,7 +266,7 @@ def read_json(path: Path) -> dict[str, Any]:
         raise SourceError(f"{path} is missing") from None
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}") from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SourceError(f"{path} is not JSON") from None
     if not content:
         raise SourceError(f"{path} is empty")
@@ -278,14 +286,20 @@ def stands_in(folder: Path) -> bool:
 
 def hidden_width(folder: Path) -> int:
     """The width of a text checkpoint's hidden states, which DistilBERT calls ``dim``."""
-    config = read_json(folder / "config.json")
-    return int(config.get("hidden_size", config.get("dim", 0)))
+    return _number(folder, "hidden_size") or _number(folder, "dim")
 
 
 def usable_positions(folder: Path) -> int:
     """The longest text, in tokens, that a text checkpoint has positions for."""
-    config = read_json(folder / "config.json")
-    return int(config.get("max_position_embeddings", 0)) - _FIRST_POSITION.get(config.get("model_type", ""), 0)
+    first = _FIRST_POSITION.get(read_json(folder / "config.json").get("model_type", ""), 0)
+    return _number(folder, "max_position_embeddings") - first
+
+
+def _number(folder: Path, name: str) -> int:
+    value = read_json(folder / "config.json").get(name, 0)
+    if type(value) is not int:
+        raise SourceError(f"{folder / 'config.json'} has the {name} {value!r}, which is no whole number")
+    return value
 
 
 def is_packed(folder: Path) -> bool:

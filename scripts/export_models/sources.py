@@ -8,8 +8,9 @@ import hashlib
 import os
 import urllib.error
 import urllib.request
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Protocol
@@ -63,6 +64,17 @@ class Source(Protocol):
         """The local folder of a checkpoint, which is downloaded first if it is missing."""
 
 
+def _fault(check: Callable[[], None]) -> str:
+    """Why a check of a checkpoint's files fails, or empty."""
+    try:
+        check()
+    except SourceError as error:
+        return str(error)
+    except OSError as error:
+        return f"{error.filename} cannot be read: {error.strerror}"
+    return ""
+
+
 def _download(name: str, size: int, licence: str) -> str:
     return f"{name}: {in_words(size)} to download, licence {licence}"
 
@@ -74,13 +86,8 @@ class FolderSource:
         self._folder = folder
 
     def faults(self, models: Sequence[str]) -> dict[str, str]:
-        found = {}
-        for model in models:
-            try:
-                self._check(model)
-            except SourceError as error:
-                found[model] = str(error)
-        return found
+        found = {model: _fault(partial(self._check, model)) for model in models}
+        return {model: fault for model, fault in found.items() if fault}
 
     def _check(self, model: str) -> None:
         checkpoint = CHECKPOINTS[model]
@@ -288,14 +295,12 @@ class Sources:
 
     def faults_of_own(self) -> dict[str, str]:
         """Why added models whose checkpoints are folders cannot be exported."""
-        faults = {}
-        for model, checkpoint in self._models.items():
-            try:
-                if not checkpoint.revision:
-                    check_model(self.fetch(checkpoint), checkpoint.kind)
-            except SourceError as error:
-                faults[model] = str(error)
-        return faults
+        folders = {model: each for model, each in self._models.items() if not each.revision}
+        found = {model: _fault(partial(self._check, each)) for model, each in folders.items()}
+        return {model: fault for model, fault in found.items() if fault}
+
+    def _check(self, checkpoint: Checkpoint) -> None:
+        check_model(self.fetch(checkpoint), checkpoint.kind)
 
     def downloads(self, checkpoints: Sequence[Checkpoint]) -> list[str]:
         """A line for each checkpoint that ``fetch`` will download, with size and licence."""
@@ -315,7 +320,7 @@ class Sources:
         if checkpoint.revision:
             return self._hub.fetch_own(checkpoint)
         if not (folder := Path(checkpoint.repository)).is_dir():
-            raise SourceError(f"{folder} does not exist; it must hold a checkpoint")
+            raise SourceError(f"{folder} is no folder; it must hold a checkpoint")
         return folder
 
 

@@ -98,8 +98,8 @@ def _export(options: argparse.Namespace, model: str, progress: Progress) -> Expo
         return passing(whisper.ways(precision, folder), write)
     from scripts.export_models import text
 
-    precisions, why = text.precisions(precision, folder, options.work / "speeds.json", progress)
     loaded = text.load(promise_of(own, folder), folder, own.pooling) if own else text.load(PROMISES[model], folder)
+    precisions, why = text.precisions(precision, folder, options.work / "speeds.json", progress)
     write = partial(text.export, loaded, folder, target / "1", progress=progress)
     return replace(passing(precisions, write), why=why)
 

@@ -239,6 +239,9 @@ def _original(source: Path, *, has_head: bool) -> Any:
         )
     except RuntimeError as error:
         raise SourceError(f"{source} has weights of other shapes than its config.json says") from error
+    except Exception as error:
+        # Of a config.json or weights that are damaged, transformers raises anything.
+        raise SourceError(f"{source} has a config.json or weights that cannot be loaded") from error
     # transformers makes up the weights that it does not find; nothing here reads those of a pooler.
     if missing := sorted(name for name in found["missing_keys"] if "pooler" not in name or has_head):
         raise SourceError(
@@ -259,6 +262,9 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
     architectures = read_json(source / "config.json").get("architectures") or [""]
     has_head = not embeds and "SequenceClassification" in architectures[0]
     tokenizer, positions = _tokenizer(source), usable_positions(source)
+    original = _original(source, has_head=has_head)
+    if len(tokenizer) > (known := original.get_input_embeddings().num_embeddings):
+        raise SourceError(f"{source / 'tokenizer.json'} has {len(tokenizer)} tokens, and the model knows {known}")
 
     def tokenised(lines: list[str], *, pairs: bool) -> Ids:
         texts = _pairs(lines) if pairs else [(line,) for line in lines]
@@ -266,7 +272,7 @@ def load(promise: Model, source: Path, pooling: Pooling | Literal[""] = "") -> T
 
     return TextModel(
         promise,
-        _original(source, has_head=has_head),
+        original,
         "cls" if has_head else pooling or pooling_of(source),
         None if embeds or has_head else _pair_score(source, tokenizer),
         # An encoder without a head gets the texts of a pair one by one.
@@ -291,7 +297,7 @@ def pooling_of(source: Path) -> Pooling:
     path = source / "1_Pooling" / "config.json"
     if not path.is_file():
         return "cls"
-    settings = json.loads(path.read_text(encoding="utf-8"))
+    settings = read_json(path)
     chosen = {name for name, on in settings.items() if name.startswith("pooling_mode_") and on}
     if chosen == {"pooling_mode_mean_tokens"}:
         return "mean"

@@ -71,6 +71,7 @@ def test_a_checkpoint_of_the_hub_has_a_commit() -> None:
         ("e5", {"scores": "raw"}, "e5: scores is for rerank"),
         ("e5", {"operation": "rerank", "scores": "logits"}, "e5: scores must be one of sigmoid, raw, not 'logits'"),
         ("e5", {"beam_size": 5}, "e5: beam_size is for transcriptions"),
+        ("e5", {"beam_size": 10}, "e5: beam_size must be a whole number from 1 to 9, not 10"),
         ("e5", {"operation": "rerank", "query_prefix": "q"}, "e5: query_prefix is for embeddings"),
         ("e5", {"price": "-1"}, "e5: price: '-1' is not an amount in CHF"),
         ("e5", {"price": [1]}, "e5: price: "),

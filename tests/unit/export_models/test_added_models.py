@@ -91,6 +91,18 @@ def test_more_tokens_than_positions_are_refused(tmp_path: Path) -> None:
         promise_of(replace(E5, max_tokens=513), _checkpoint(tmp_path))
 
 
+@pytest.mark.parametrize("most", [-5, 0, 15, "many", 1e999])
+def test_texts_too_short_for_their_special_tokens_are_refused(tmp_path: Path, most: object) -> None:
+    with pytest.raises(SourceError, match="takes no texts of 16 tokens"):
+        promise_of(E5, _checkpoint(tmp_path, sentence_bert_config={"max_seq_length": most}))
+
+
+@pytest.mark.parametrize("modules", [[{"name": "0"}], {"type": "Pooling"}, 5])
+def test_modules_that_are_no_list_of_layers_are_one_sentence(tmp_path: Path, modules: object) -> None:
+    with pytest.raises(SourceError, match=r"modules\.json is no list of layers"):
+        promise_of(E5, _checkpoint(tmp_path, modules=modules))
+
+
 def test_a_layer_after_the_pooling_is_refused(tmp_path: Path) -> None:
     kinds = [{"type": f"sentence_transformers.models.{name}"} for name in ("Transformer", "Pooling", "Dense")]
     with pytest.raises(SourceError, match=r"modules\.json has a layer that is not exported: Dense"):

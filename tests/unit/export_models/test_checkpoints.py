@@ -1,6 +1,7 @@
 """An error in a folder of checkpoints is one sentence that names the file; a text model has the catalogue's sizes."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from scripts.export_models.checkpoints import (
     check_model,
     check_promise,
     check_voice,
+    hidden_width,
     in_words,
     is_packed,
     usable_positions,
@@ -54,6 +56,7 @@ def test_weights_may_have_other_file_names(tmp_path: Path, weights: str) -> None
         (b"{}", "is empty"),
         (b"{", "is not JSON"),
         (b"\xff\xfe", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
         (b"[1]", "is not a JSON object"),
     ],
 )
@@ -63,6 +66,23 @@ def test_a_bad_file_is_named(tmp_path: Path, kind: Kind, name: str, content: byt
     with pytest.raises(SourceError) as caught:
         check_model(tmp_path, kind)
     assert str(caught.value) == f"{path} {reason}"
+
+
+@pytest.mark.parametrize("name", ["model.safetensors", "tokenizer.json"])
+def test_a_pointer_of_git_lfs_is_named(tmp_path: Path, name: str) -> None:
+    pointer = b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 12\n"
+    (_model(tmp_path, "text") / name).write_bytes(pointer)
+    with pytest.raises(SourceError, match=rf"{name} is a pointer of Git LFS: run 'git lfs pull'"):
+        check_model(tmp_path, "text")
+
+
+@pytest.mark.parametrize(
+    ("name", "read"), [("hidden_size", hidden_width), ("max_position_embeddings", usable_positions)]
+)
+def test_what_is_no_number_in_a_configuration_is_named(tmp_path: Path, name: str, read: Callable[[Path], int]) -> None:
+    (tmp_path / "config.json").write_text(json.dumps({name: "many"}), encoding="utf-8")
+    with pytest.raises(SourceError, match=f"has the {name} 'many', which is no whole number"):
+        read(tmp_path)
 
 
 def test_a_model_of_another_type_is_named(tmp_path: Path) -> None:

@@ -234,12 +234,13 @@ def test_an_operators_checkpoint_without_weights_is_refused(hub: Hub, tmp_path: 
 
 
 def test_a_wrong_folder_of_an_added_model_is_named_and_others_are_not(tmp_path: Path) -> None:
-    models = {
-        "added_none": Checkpoint(str(tmp_path / "none"), "", "", 0, (), own=True),
-        "added_hub": OWN_TINY,
+    names = {"added_none": str(tmp_path / "none"), "added_long": f"{tmp_path}/{'a' * 300}"}
+    models = {model: Checkpoint(name, "", "", 0, (), own=True) for model, name in names.items()}
+    source = source_of("demo", None, tmp_path, models={**models, "added_hub": OWN_TINY})
+    assert source.faults_of_own() == {
+        "added_none": f"{tmp_path}/none is no folder; it must hold a checkpoint",
+        "added_long": f"{names['added_long']} cannot be read: File name too long",
     }
-    source = source_of("demo", None, tmp_path, models=models)
-    assert source.faults_of_own() == {"added_none": f"{tmp_path}/none does not exist; it must hold a checkpoint"}
 
 
 def test_an_index_that_names_no_files_is_one_sentence(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
+from tokenizers import Tokenizer
 from transformers import (
     AutoConfig,
     AutoModelForSequenceClassification,
@@ -224,6 +225,17 @@ def test_a_tokenizer_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None
     lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
     (tmp_path / "checkpoint" / "tokenizer.json").write_text('{"a": 1}', encoding="utf-8")
     with pytest.raises(SourceError, match=r"tokenizer\.json is no tokenizer of a model of this type$"):
+        text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
+
+
+def test_a_tokenizer_with_more_tokens_than_the_model_knows_is_refused(tmp_path: Path) -> None:
+    lookalikes.text_model(tmp_path / "checkpoint", reranker=False)
+    path = tmp_path / "checkpoint" / "tokenizer.json"
+    tokens = Tokenizer.from_file(str(path))
+    known = tokens.get_vocab_size()
+    tokens.add_tokens([f"<{number}>" for number in range(1000)])
+    tokens.save(str(path))
+    with pytest.raises(SourceError, match=rf"tokenizer\.json has {known + 1000} tokens, and the model knows {known}"):
         text.load(PROMISES["m3_embedder"], tmp_path / "checkpoint")
 
 
@@ -458,7 +470,7 @@ def test_code_in_the_weights_of_a_checkpoint_does_not_run(tmp_path: Path) -> Non
     weights = load_file(folder / "model.safetensors")
     (folder / "model.safetensors").unlink()
     torch.save({**weights, "code": _Code(tmp_path / "ran")}, folder / "pytorch_model.bin")
-    with pytest.raises(OSError, match="Unable to load weights"):
+    with pytest.raises(SourceError, match=r"has a config\.json or weights that cannot be loaded$"):
         text.load(PROMISES["m3_embedder"], folder)
     assert not (tmp_path / "ran").exists()
 
