@@ -147,6 +147,15 @@ def test_the_first_start_says_what_it_takes() -> None:
     assert _said(replace(RUN, models="hub"))[1:] == ["9.7 GB of downloads", "12.0 GB of exports"]
 
 
+def test_a_machine_as_the_readme_asks_for_is_large_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = re.search(r"(\d+) GB of free disk and (\d+) GB of memory for the demo", (ROOT / "README.md").read_text())
+    assert found
+    disk, memory = (int(number) * 10**9 for number in found.groups())
+    monkeypatch.setattr(preflight, "memory_bytes", lambda: memory)
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=disk))
+    preflight.check_machine(RUN)
+
+
 @pytest.mark.parametrize("source", ["demo", "hub"])
 def test_exported_models_need_nothing_more(source: str) -> None:
     _export(models_of(replace(RUN, models=source).speakers), source)
