@@ -143,7 +143,9 @@ prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser pro
 TRITON_TESTS := tests/triton tests/browser/test_playground.py
 TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
-PYTEST := OMP_NUM_THREADS=1 $(BIN)/python -m pytest
+PYTEST = OMP_NUM_THREADS=1 $(NICE) $(BIN)/python -m pytest
+# Those with Triton wait for one process after the other, so they would be the last.
+test-torch test-together: NICE := nice -n 5
 PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
 
