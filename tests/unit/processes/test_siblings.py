@@ -25,6 +25,8 @@ def say(word):
 def serve(death):
 {serve}
 
+# The background jobs of a shell ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.exit(Siblings({count}, [socket.socket()], serve).run())
 """
 _WAITS = """
