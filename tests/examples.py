@@ -22,6 +22,7 @@ REASONS = (
     "needs a Ray cluster",
     "needs aiperf",
     "needs perf_analyzer",
+    "needs Prometheus",
     "needs the hub's models",
     "takes minutes",
 )
