@@ -39,15 +39,19 @@ ROOMS = {
     "frontend/config": "contract/test_documents",
     "frontend/database": "",
     "frontend/dispatch": "http/test_backend_faults",
-    "frontend/http": "http/test_answers http/test_errors http/test_server http/test_uploads",
-    "frontend/middleware": "http/test_admin_port http/test_billing http/test_cors http/test_errors http/test_logs",
-    "frontend/operations": "http/test_embeddings http/test_rerank http/test_speech http/test_transcriptions",
-    "frontend/parameters": "http/test_embeddings http/test_rerank http/test_speech http/test_transcriptions",
+    "frontend/http": "http/test_answers http/test_connection http/test_cors http/test_ending http/test_server"
+    " http/test_unparsed",
+    "frontend/middleware": "http/test_access http/test_admin_port http/test_cors http/test_errors http/test_revocation",
+    "frontend/operations": "http/test_embeddings http/test_health http/test_rerank http/test_speech"
+    " http/test_transcriptions",
+    "frontend/parameters": "http/test_added_models http/test_mobile http/test_rerank http/test_transcriptions",
     "frontend/text": "",
     "frontend/tritons": "http/test_backend_faults",
 }
 # A union of types is no code. Identity in the place of a comparison is nearly always the same.
 _NO_CHANGE = re.compile("BitOr|(Eq|[LG]tE?)_Is(Not)?$")
+# Nothing assigns to a frozen data class, and without its decorator no object of it can be made.
+_DATA_CLASS = "@dataclass"
 # A change may make a test wait for ever; all tests of a room together get this many times what they took without it.
 _TEST_SECONDS, _TIMES_AS_LONG = 60, 4
 
@@ -63,7 +67,8 @@ def mutations(paths: Sequence[Path], sample: int, seed: int) -> list[MutationSpe
         found = [item.mutations[0] for item in work.work_items]
     places = defaultdict(list)
     for each in found:
-        if not _NO_CHANGE.search(each.operator_name):
+        line = each.module_path.read_text("utf-8").splitlines()[each.start_pos[0] - 1]
+        if not _NO_CHANGE.search(each.operator_name) and not line.startswith(_DATA_CLASS):
             places[each.module_path, each.start_pos].append(each)
     chance = random.Random(seed)
     chosen = chance.sample(sorted(places), min(sample, len(places)))

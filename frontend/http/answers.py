@@ -50,7 +50,7 @@ async def deliver(
         # Release the resources of the work before the caller reads.
         request[MEMORY_RESERVATION].closing.close()
         request[MEMORY_RESERVATION].resize(len(body))
-        cut = max(0, len(body) - 1) // PIECE * PIECE
+        cut = (len(body) - 1) // PIECE * PIECE
         pieces, last = _cut(body, cut, request[MEMORY_RESERVATION]), body[cut:] if cut else b""
         rate = float(settings.min_answer_rate)
         seconds = settings.write_seconds + len(last) / rate

@@ -83,10 +83,7 @@ class _Reader:
 
     def __init__(self, shape: Shape, memory: MemoryReservation) -> None:
         self._shape, self._memory = shape, memory
-        self._name = ""
         self._text: bytearray | None = None
-        self._content = hashlib.sha256()
-        self._size = 0
         self.form, self.digest = Form(), hashlib.sha256()
 
     def begin(self, part: MultipartSegment) -> None:

@@ -27,13 +27,15 @@ async def _error(response: Any) -> dict[str, Any]:
 async def test_an_unknown_path_is_404(client: Client) -> None:
     response = await client.get("/v1/nothing")
     assert response.status == 404
-    assert (await _error(response))["type"] == "invalid_request_error"
+    error = await _error(response)
+    assert (error["type"], error["message"]) == ("invalid_request_error", "there is no such path")
 
 
 async def test_a_wrong_method_is_405_and_says_which_is_right(client: Client) -> None:
     response = await client.get(EMBED)
     assert response.status == 405
     assert "POST" in response.headers["Allow"]
+    assert (await _error(response))["message"] == "this path does not take this method"
 
 
 @pytest.mark.parametrize("path", [EMBED, "/v1/rerank", "/v1/audio/speech", "/v1/audio/transcriptions", "/v1/models"])

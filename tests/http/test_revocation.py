@@ -79,7 +79,7 @@ async def test_an_outage_of_the_database_ends_nothing(
 
 
 async def test_the_next_request_of_a_connection_is_not_watched_by_the_last_one(
-    client: Client, triton: FakeTriton, revoke: Callable[[Exception], None]
+    client: Client, triton: FakeTriton, revoke: Callable[[Exception], None], mobile: dict[str, str]
 ) -> None:
     triton.wait = lambda: asyncio.sleep(0.2)
     for _ in range(3):
@@ -87,4 +87,6 @@ async def test_the_next_request_of_a_connection_is_not_watched_by_the_last_one(
     revoke(Unauthorized("revoked"))
     # Only a key is looked at.
     assert (await client.get("/health/live")).status == 200
+    spoken = {"text": "Good morning.", "voice": "amy"}
+    assert (await client.post("/api/v1/audio/synthesize", json=spoken, headers=mobile)).status == 200
     assert (await client.post(EMBED, json={"input": "a"})).status == 401

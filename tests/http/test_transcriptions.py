@@ -122,6 +122,7 @@ async def test_empty_parameters_are_absent(client: Client) -> None:
         ({"language": "english"}, "language"),
         contract_only({"response_format": "srt"}, "response_format"),
         ({"temperature": "1.1"}, "temperature"),
+        ({"temperature": "-0.1"}, "temperature"),
         ({"temperature": "nan"}, "temperature"),
         ({"temperature": "0x1"}, "temperature"),
         ({"prompt": "x" * 1025}, "prompt"),

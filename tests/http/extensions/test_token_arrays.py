@@ -8,7 +8,6 @@ import pytest
 from tests.conftest import Client
 from tests.http.calls import APART, EMBED, refusal
 
-pytest.importorskip("frontend.parameters.cl100k", exc_type=ImportError)
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 SETTINGS = {"extensions": "token_arrays, large_batches, client_parameters"}

@@ -77,6 +77,24 @@ def test_a_table_is_json_or_a_form(table: Table, kind: str) -> None:
     assert list(OpenApiFragment(Served.of()).takes(table)["content"]) == [kind]
 
 
+def test_a_path_that_takes_a_body_needs_it() -> None:
+    own = OpenApiFragment(Served.of())
+    own.post("/a", "createA", "Make an A", {"content": {}}, {"description": "An A."}, tags=["a"])
+    own.get("/b", "listB", "List Bs", {"description": "Bs."})
+    assert own.paths == {
+        "/a": {
+            "post": {
+                "operationId": "createA",
+                "summary": "Make an A",
+                "tags": ["a"],
+                "requestBody": {"required": True, "content": {}},
+                "responses": {"200": {"description": "An A."}},
+            }
+        },
+        "/b": {"get": {"operationId": "listB", "summary": "List Bs", "responses": {"200": {"description": "Bs."}}}},
+    }
+
+
 def test_an_answer_may_be_no_object() -> None:
     own = OpenApiFragment(Served.of())
     assert own.named(list[list[float]]) == {"type": "array", "items": {"type": "array", "items": {"type": "number"}}}

@@ -1,6 +1,6 @@
 import pytest
 from aiohttp import web
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import OperationalError, SQLAlchemyError
 
 from frontend.access.caller import Caller
 from frontend.administration.names import MissingError, RegistryError
@@ -65,6 +65,20 @@ async def test_an_exception_is_answered_in_the_contracts_shape(error: Exception,
         answer = await ask(port, head("GET", "/known"))
     assert (answer.status, answer.error["type"]) == (status, type)
     assert b"secret" not in answer.body
+
+
+@pytest.mark.parametrize(
+    ("error", "details"), [(SQLAlchemyError("locked"), "locked"), (SQLAlchemyError(""), "SQLAlchemyError")]
+)
+async def test_the_log_has_what_the_database_says(
+    error: Exception, details: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def fail(request: web.Request) -> web.Response:
+        raise error
+
+    async with serving(fail) as port:
+        assert (await ask(port, head("GET", "/known"))).status == 502
+    assert [record.fields for record in caplog.records] == [{"details": details}]  # type: ignore[attr-defined]
 
 
 async def test_a_redirection_is_no_error() -> None:

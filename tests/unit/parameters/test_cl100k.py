@@ -3,8 +3,8 @@
 import pytest
 
 from frontend.errors import InvalidRequest, TooLarge
+from frontend.parameters import cl100k
 
-cl100k = pytest.importorskip("frontend.parameters.cl100k", exc_type=ImportError)
 # From tiktoken itself.
 KNOWN = {
     "Hello, world!": [9906, 11, 1917, 0],
@@ -46,6 +46,13 @@ def test_an_array_that_ends_within_a_character_has_a_sign_for_it() -> None:
 
 
 def test_much_text_of_few_tokens_is_refused() -> None:
-    assert cl100k.texts_of([[SPACES] * 512], "input") == [" " * 65_536]
+    # 580 tokens may have 65,536 characters and 8 for each, as many as these. The others have one too many.
+    assert [len(text) for text in cl100k.texts_of([[0] * 32, [SPACES] * 548], "input")] == [32, 70_144]
     with pytest.raises(TooLarge):
-        cl100k.texts_of([[SPACES] * 500, [SPACES] * 500], "input")
+        cl100k.texts_of([[0] * 49, [SPACES] * 549], "input")
+
+
+def test_a_file_with_other_tokens_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cl100k, "_DIGEST", "0" * 64)
+    with pytest.raises(ImportError, match="other tokens than cl100k_base"):
+        cl100k._read()

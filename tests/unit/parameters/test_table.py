@@ -7,8 +7,9 @@ import pytest
 
 from frontend.catalogue.aliases import Aliases
 from frontend.catalogue.extensions import CLIENT_PARAMETERS, SUBTITLES
-from frontend.catalogue.models import Served
+from frontend.catalogue.models import EMBEDDINGS, RERANK, SPEECH, TRANSCRIPTIONS, Served
 from frontend.errors import InvalidRequest
+from frontend.parameters import speech, transcription
 from frontend.parameters.forms import File, FormTable, Several, Switch
 from frontend.parameters.kinds import Choice, Text
 from frontend.parameters.table import Table, check_name, refuse_unknown
@@ -77,6 +78,22 @@ def test_nothing_is_both_meant_and_ignored(operation: str) -> None:
     )
     table = TABLES[operation]
     assert not set(table.names(served)) & set(table.ignored(served))
+
+
+@pytest.mark.parametrize(
+    ("table", "required"),
+    [
+        (TABLES[TRANSCRIPTIONS], ["file"]),
+        (TABLES[SPEECH], ["input"]),
+        (TABLES[EMBEDDINGS], ["input"]),
+        (TABLES[RERANK], ["query", "documents"]),
+        (transcription.MOBILE, ["audio"]),
+        (speech.MOBILE, ["text", "voice"]),
+    ],
+    ids=["transcriptions", "speech", "embeddings", "rerank", "mobile transcriptions", "mobile speech"],
+)
+def test_each_operation_needs_its_inputs_and_nothing_else(table: Table, required: list[str]) -> None:
+    assert table.schema(PLAIN)["required"] == required
 
 
 def test_the_fields_of_a_form_are_read() -> None:
