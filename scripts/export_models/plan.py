@@ -35,8 +35,8 @@ MODELS = tuple(model for model in ALL_MODELS if model != KOKORO)
 # here, of the calibration texts, of the demo's voices, and of the libraries that write files.
 EXPORT_VERSION = 3
 # Changes of what is written for one kind of checkpoint alone: for voices a sample and a pass less, for Whisper an
-# encoder of windows of any length.
-_OWN_CHANGES = {"voices": 2, "whisper": 1}
+# encoder of windows of any length, for texts a number of tokens that is rounded up.
+_OWN_CHANGES = {"voices": 2, "whisper": 1, "text": 1}
 # Exit codes: no model could be exported; some could not.
 NONE_LEFT, SOME_FAILED = 2, 3
 # The exit code of --stale if a model is out of date.

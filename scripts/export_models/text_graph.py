@@ -6,7 +6,7 @@ processors and on CUDA, the encoder, and what comes after it.
 """
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -24,6 +24,8 @@ from scripts.export_models.text_int8 import Calibration, Measured, Rounding, Smo
 MASKED = -1e9
 # Float32 numbers in the widest vector of a processor.
 _VECTOR = 16
+# OpenVINO keeps 0.8 MB for each number of rows that products had, so on processors it is a multiple of this.
+_ROWS = 16
 
 Pooling = Literal["cls", "mean"]
 # The input that says which texts are weighed, and the output with the weights of their tokens.
@@ -96,6 +98,13 @@ def padded_batch(g: Graph, pack: Packing) -> PaddedBatch:
     last = g.op("Sub", pack.total, g.constant(1))
     tokens = g.op("Min", g.op("Add", starts, columns), last)
     return PaddedBatch(lengths, longest, tokens, g.op("Less", columns, lengths))
+
+
+def rounded_up(g: Graph, *values: str) -> list[str]:
+    """INT64 [n] each, with zeros behind them until there are a multiple of ``_ROWS``."""
+    missing = g.op("Mod", g.op("Sub", g.constant([0]), g.op("Shape", values[0])), g.constant([_ROWS]))
+    pads = g.op("Concat", g.constant([0]), missing, axis=0)
+    return [g.op("Pad", each, pads) for each in values]
 
 
 # Attention within each text: of queries, keys and values [tokens, width] each, [tokens, width]
@@ -232,9 +241,13 @@ class Encoder:
     def build(self, ids: str, pack: Packing, rows: str = "") -> str:
         """The last hidden states FP32 [tokens, width], or only those of the tokens ``rows``, INT64 [rows].
 
-        ``ids`` are the token ids, INT64 [tokens].
+        ``ids`` are the token ids, INT64 [tokens]. On processors hidden states that nobody reads follow.
         """
         g, on_cuda = self._g, self._precision == "fp16"
+        if not on_cuda:
+            ids, text_of, positions = rounded_up(g, ids, pack.text_of, pack.positions)
+            pack = replace(pack, text_of=text_of, positions=positions)
+            rows = rounded_up(g, rows)[0] if rows else rows
         self._texts = laid_out_for_cuda(g, pack) if on_cuda else laid_out_for_processors(g, pack)
         x, norm = self._embed(ids, pack.positions), "embeddings.LayerNorm"
         for layer in self._trained.progress.over(range(self._shape.layers), "building layers"):
@@ -335,7 +348,9 @@ def _pooled(g: Graph, model: Trained, precision: Precision, pooling: Pooling, id
     """One vector per text, FP32 [texts, width]: of its first token, or the mean of its tokens."""
     encoder = Encoder(g, model, precision)
     if pooling == "cls":
-        return _last(g, precision, encoder.build(ids, pack, pack.starts), model.shape.width)
+        hidden = encoder.build(ids, pack, pack.starts)
+        texts = g.op("Slice", hidden, g.constant([0]), g.op("Shape", pack.starts))
+        return _last(g, precision, texts, model.shape.width)
     return _mean(g, encoder.build(ids, pack), pack)
 
 

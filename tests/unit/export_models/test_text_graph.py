@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import onnx
+import openvino
 import pytest
 import torch
 from onnx import helper
@@ -17,7 +18,15 @@ from scripts.export_models.onnx_passes import replace_nodes
 from scripts.export_models.precisions import Precision
 from scripts.export_models.text import write
 from scripts.export_models.text_checks import FP16, Run
-from scripts.export_models.text_graph import EncoderShape, PairScore, Pooling, trained
+from scripts.export_models.text_graph import (
+    Encoder,
+    EncoderShape,
+    PairScore,
+    Pooling,
+    packed_inputs,
+    text_inputs,
+    trained,
+)
 from scripts.export_models.text_int8 import calibrate
 from scripts.export_models.triton_code import triton_module
 from tests.processors import exact_int8
@@ -65,6 +74,20 @@ def test_mean_pooling_is_the_mean_of_each_text(tmp_path: Path) -> None:
             hidden = model(input_ids=torch.from_numpy(text.astype(np.int64))[None]).last_hidden_state[0].mean(0)
         wanted = torch.nn.functional.normalize(hidden, dim=0).numpy()
         assert np.abs(row - wanted).max() < 1e-5
+
+
+def test_products_on_a_processor_have_a_multiple_of_sixteen_rows() -> None:
+    """OpenVINO keeps memory for each number that it has seen."""
+    g = Graph()
+    ids, pack = packed_inputs(g)
+    for name, rows in (("every", ""), ("first", pack.starts)):
+        g.op("Identity", Encoder(g, trained(xlmr()), "fp32").build(ids, pack, rows), output=name)
+    hidden = [helper.make_tensor_value_info(name, onnx.TensorProto.FLOAT, [name, 64]) for name in ("every", "first")]
+    core = openvino.Core()
+    compiled = core.compile_model(core.read_model(g.model(text_inputs(), hidden).SerializeToString()), "CPU")
+    for lengths, wanted in (([1], (16, 16)), ([16], (16, 16)), ([2] * 17, (48, 32))):
+        found = compiled([np.full(sum(lengths), 7, np.int32), np.array(lengths, np.int32)])
+        assert (len(found["every"]), len(found["first"])) == wanted
 
 
 def test_the_reranker_gives_the_originals_scores(tmp_path: Path) -> None:
