@@ -2,7 +2,7 @@
 
 import errno
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -113,6 +113,7 @@ _MODEL_TYPES = {"text": (*PACKED_TYPES, *PADDED_TYPES), "whisper": ("whisper",)}
 # Files at the top of a checkpoint that exports read. Others, such as pictures, do not change an export.
 _READ = {".json", ".txt", ".model", ".safetensors", ".bin"}
 _POOLING = "1_Pooling/config.json"
+_LONGEST_WINDOW_SECONDS = 30
 # What git leaves in place of a file that only Git LFS fetches.
 _POINTER = b"version https://git-lfs.github.com/"
 # The weights of a Whisper as CTranslate2 and faster-whisper have it.
@@ -250,11 +251,20 @@ def check_model(folder: Path, kind: Kind) -> None:
         wanted = ", ".join(_MODEL_TYPES[kind])
         own = ", whose own code (auto_map) is not run" if "auto_map" in config else ""
         raise SourceError(f"{folder / 'config.json'} describes a model of type {found!r}{own}; there are {wanted}")
+    if kind == "whisper":
+        _check_windows(folder / "preprocessor_config.json", config)
     weights = [folder / name for name in WEIGHTS if (folder / name).is_file()]
     if not weights:
         raise SourceError(f"{folder} has no weights: neither {WEIGHTS[0]} nor {WEIGHTS[1]}")
     if not weights[0].stat().st_size:
         raise SourceError(f"{weights[0]} is empty")
+
+
+def _check_windows(path: Path, config: Mapping[str, Any]) -> None:
+    """Raise ``SourceError`` for windows that are not the model's: filters of a billion bins would fill the memory."""
+    bins, seconds = (read_json(path).get(name) for name in ("feature_size", "chunk_length"))
+    if bins != config.get("num_mel_bins") or seconds not in range(1, _LONGEST_WINDOW_SECONDS + 1):
+        raise SourceError(f"{path} has windows of {bins} bins and {seconds} s, which are not those of a Whisper")
 
 
 def read_json(path: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ from scripts.export_models.parity import Check, not_checked
 from scripts.export_models.precisions import FAST_INT8
 from scripts.export_models.progress import SILENT, Progress
 from scripts.export_models.triton_code import recognizer_module
-from scripts.export_models.whisper_layout import alignment_heads, is_english_only
+from scripts.export_models.whisper_layout import alignment_heads, ctranslate_tokens, is_english_only
 
 # A window is encoded with so much silence at least, up to a whole number of steps, at most as a whole window.
 _SILENCE_SECONDS, _STEP_SECONDS = 6, 2
@@ -50,6 +50,8 @@ _COMPUTE_TYPES = {"int8": "int8", "int8 by CTranslate2": "int8", "fp32": "float3
 # these.
 _AS_IT_IS = "CTranslate2"
 _WINDOW_SECONDS, _TARGET_POSITIONS = 30, 448
+# The lists of tokens in CTranslate2's settings.
+_TOKEN_LISTS = ("suppress_ids", "suppress_ids_begin", "lang_ids")
 
 Array = NDArray[np.float32]
 
@@ -96,8 +98,8 @@ def convert(
         "mel_bins": extractor["feature_size"],
         "max_target_positions": config["max_target_positions"],
         **_languages(source, generation.get("lang_to_id")),
-        "suppressed": generation.get("suppress_tokens") or [],
-        "suppressed_first": generation.get("begin_suppress_tokens") or [],
+        "suppressed": _known(generation.get("suppress_tokens"), config["vocab_size"]),
+        "suppressed_first": _known(generation.get("begin_suppress_tokens"), config["vocab_size"]),
     }
     heads = alignment_heads(config, generation)
     if graphs:
@@ -107,7 +109,7 @@ def convert(
         progress.step("converting", 0, 1)
         converter = ctranslate2.converters.TransformersConverter(str(source))
         converter.convert(str(target), quantization=compute_type, force=True)
-        _align_by(heads, target / "config.json")
+        _bound(target / "config.json", config["vocab_size"], alignment_heads=heads)
         is_multilingual = ctranslate2.models.Whisper(str(target), device="cpu").is_multilingual
         if not is_multilingual and not is_english_only(source):
             raise SourceError(
@@ -118,11 +120,19 @@ def convert(
     (target / "quartet.json").write_text(json.dumps(settings, indent=1) + "\n", encoding="utf-8")
 
 
-def _align_by(heads: list[list[int]], path: Path) -> None:
-    """Let CTranslate2 place words by these heads: it would read those of another model beyond its weights."""
+def _bound(path: Path, words: int, **others: Any) -> None:
+    """Leave in CTranslate2's settings only tokens of its vocabulary, with ``others``.
+
+    CTranslate2 reads and writes beyond its memory for what its weights do not have.
+    """
     written = read_json(path)
-    if written["alignment_heads"] != heads:
-        path.write_text(json.dumps(written | {"alignment_heads": heads}), encoding="utf-8")
+    tokens = {name: _known(written.get(name), words) for name in _TOKEN_LISTS if name in written}
+    path.write_text(json.dumps(written | tokens | others), encoding="utf-8")
+
+
+def _known(tokens: Sequence[Any] | None, words: int) -> list[int]:
+    """The tokens of a vocabulary of so many ``words``."""
+    return [token for token in tokens or [] if type(token) is int and 0 <= token < words]
 
 
 def take_over(source: Path, target: Path) -> None:
@@ -130,7 +140,8 @@ def take_over(source: Path, target: Path) -> None:
     target.mkdir(parents=True, exist_ok=True)
     for path in files_read(source):
         shutil.copy(path, target)
-    model, config = ctranslate2.models.Whisper(str(target), device="cpu"), read_json(source / "config.json")
+    _bound(target / "config.json", len(ctranslate_tokens(source)))
+    model, config = ctranslate2.models.Whisper(str(target), device="cpu"), read_json(target / "config.json")
     settings = {
         "window_seconds": _WINDOW_SECONDS,
         "mel_bins": model.n_mels,

@@ -19,14 +19,15 @@ _EMPTY = ""
 def is_english_only(source: Path) -> bool:
     """Whether a Whisper has learned English alone, as ``whisper-base.en`` has."""
     if (source / CTRANSLATE2).is_file():
-        return _EMPTY not in _ctranslate_tokens(source)
+        return _EMPTY not in ctranslate_tokens(source)
     several = read_json(source / "generation_config.json").get("is_multilingual")
     if several is None:
         several = read_json(source / "config.json").get("vocab_size", _SEVERAL_LANGUAGES) >= _SEVERAL_LANGUAGES
     return not several
 
 
-def _ctranslate_tokens(source: Path) -> list[str]:
+def ctranslate_tokens(source: Path) -> list[str]:
+    """The vocabulary of a Whisper that CTranslate2 has converted."""
     if (path := source / "vocabulary.txt").is_file():
         # The end of the last line is no token.
         return path.read_text(encoding="utf-8").removesuffix("\n").split("\n")

@@ -21,7 +21,11 @@ from scripts.export_models.checkpoints import (
     usable_positions,
 )
 
-CONFIGS: dict[Kind, dict[str, str]] = {"text": {"model_type": "xlm-roberta"}, "whisper": {"model_type": "whisper"}}
+WINDOWS = {"num_mel_bins": 80, "feature_size": 80, "chunk_length": 30}
+CONFIGS: dict[Kind, dict[str, Any]] = {
+    "text": {"model_type": "xlm-roberta"},
+    "whisper": {"model_type": "whisper", **WINDOWS},
+}
 FILES: dict[Kind, list[str]] = {
     "text": ["config.json", "tokenizer.json"],
     "whisper": ["config.json", "tokenizer.json", "generation_config.json", "preprocessor_config.json"],
@@ -89,6 +93,16 @@ def test_a_model_of_another_type_is_named(tmp_path: Path) -> None:
     (_model(tmp_path, "text") / "config.json").write_text('{"model_type": "gpt2"}', encoding="utf-8")
     with pytest.raises(SourceError, match="a model of type 'gpt2'; there are bert, xlm-roberta, albert"):
         check_model(tmp_path, "text")
+
+
+@pytest.mark.parametrize("changed", [{"feature_size": 10**9}, {"chunk_length": 10**9}, {"chunk_length": "30"}])
+def test_windows_that_are_not_the_models_are_named(tmp_path: Path, changed: dict[str, Any]) -> None:
+    path = _model(tmp_path, "whisper") / "preprocessor_config.json"
+    path.write_text(json.dumps({**WINDOWS, **changed}), encoding="utf-8")
+    with pytest.raises(
+        SourceError, match=r"preprocessor_config\.json has windows of \d+ bins and \d+ s, which are not"
+    ):
+        check_model(tmp_path, "whisper")
 
 
 def test_a_model_with_code_of_its_own_is_refused_for_that(tmp_path: Path) -> None:

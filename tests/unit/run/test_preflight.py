@@ -199,6 +199,7 @@ def folder(tmp_path: Path) -> Path:
             path.parent.mkdir(parents=True, exist_ok=True)
             said = {"model_type": kinds.get(checkpoint, "xlm-roberta"), "phoneme_id_map": {}}
             sizes = {"hidden_size": 1024, "max_position_embeddings": 8194}
+            sizes |= {"num_mel_bins": 128, "feature_size": 128, "chunk_length": 30}
             path.write_text(json.dumps(said | sizes), encoding="utf-8")
     return tmp_path / "checkpoints"
 

@@ -29,6 +29,10 @@ def exported(request: pytest.FixtureRequest, english: Path, tmp_path_factory: py
     if request.param != "taken over":
         return folder / "whisper"
     (folder / "whisper" / "quartet.json").unlink()
+    settings = json.loads((folder / "whisper" / "config.json").read_text(encoding="utf-8"))
+    # Tokens for which CTranslate2 would write beyond its memory.
+    settings["suppress_ids"] += [10**9, -5]
+    (folder / "whisper" / "config.json").write_text(json.dumps(settings), encoding="utf-8")
     take_over(folder / "whisper", folder / "taken")
     return folder / "taken"
 
@@ -36,6 +40,7 @@ def exported(request: pytest.FixtureRequest, english: Path, tmp_path_factory: py
 def test_it_hears_english_and_refuses_other_languages(exported: Path) -> None:
     settings = json.loads((exported / "quartet.json").read_text(encoding="utf-8"))
     assert (settings["languages"], settings["multilingual"]) == ({"en": 50258}, False)
+    assert set(settings["suppressed"]) <= set(range(51_864))
     recognizer, windows = recognizer_module().Recognizer(exported), recognizer_module("windows")
     heard, told = recognizer.transcribe([windows.Window(SPOKEN.samples(), language=code) for code in ("", "en")])
     assert heard == told
