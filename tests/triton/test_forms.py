@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from frontend.catalogue.added_models import added_in
 from scripts.export_models import space
-from tests import compose
+from tests import compose, lookalikes
 from tests.conftest import ROOT
 from tests.contract.chart.checks import amount, pods
 from tests.contract.chart.helm import CHART, Helm, unpack
@@ -27,22 +28,31 @@ from tests.triton.images import Started, started
 
 pytestmark = pytest.mark.triton
 PROCESSORS = 6
-# What is edited in .env, and the same in values.
+CONFIG = "/etc/quartet/quartet.toml"
+OWN = "added_embed-own"
+# What is edited in .env and the settings file, and the same in values.
 ENV = {"POSTGRES_PASSWORD": "hidden", "PRECISION": "fp32", "FIT": "threads=3"}
+SETTINGS = '[models.embed-own]\noperation = "embeddings"\ncheckpoint = "/folder/own"\n'
 VALUES = (
     "models.precision=fp32",
     f"pools.text.resources.requests.cpu={PROCESSORS}",
     "pools.text.extraEnv[0].name=FIT",
     "pools.text.extraEnv[0].value=threads=3",
-    f"pools.text.models={{{','.join(EDITS)}}}",
+    f"pools.text.models={{{','.join([*EDITS, OWN])}}}",
+    "frontend.settings.models.embed-own.operation=embeddings",
+    "frontend.settings.models.embed-own.checkpoint=/folder/own",
+    "models.folder.claim=checkpoints",
 )
 
 
 @dataclass(frozen=True)
 class Form:
-    """The arguments of the export, and variables and arguments of Triton, with paths of its containers."""
+    """The arguments and the settings file of the export, and variables and arguments of Triton, with paths of its
+    containers.
+    """
 
     export: Sequence[str]
+    settings: str
     environ: Mapping[str, str]
     arguments: Sequence[str]
     secret: str = ""
@@ -53,19 +63,26 @@ def _of_compose() -> Form:
     export, triton = services["export"], services["triton-cpu"]
     assert all(any(each.startswith("models:/models") for each in one["volumes"]) for one in (export, triton))
     environ = compose.variables(triton, ENV)
-    return Form(export["command"], {"MODEL_REPOSITORY": "/models/current", **environ}, triton["command"])
+    assert compose.variables(export, ENV)["QUARTET_CONFIG"] == CONFIG
+    assert {"/folder:ro", f"{CONFIG}:ro"} <= {each.partition(":")[2] for each in export["volumes"]}
+    return Form(export["command"], SETTINGS, {"MODEL_REPOSITORY": "/models/current", **environ}, triton["command"])
 
 
 def _of_chart(helm: Helm) -> Form:
     rendered = helm.render(*VALUES)
     made = dict(pods(rendered))
     (job,) = [each["spec"]["containers"][0] for name, each in made.items() if "-export-" in name]
+    assert {"name": "QUARTET_CONFIG", "value": CONFIG} in job["env"]
+    assert {"/folder", str(Path(CONFIG).parent)} <= {each["mountPath"] for each in job["volumeMounts"]}
+    (settings,) = [text for each in rendered if (text := each.get("data", {}).get("quartet.toml"))]
     (triton,) = [each["spec"]["containers"][0] for name, each in made.items() if name.endswith("-text")]
     mounted = {each["mountPath"] for each in triton["volumeMounts"]}
     assert {"/models", "/run/quartet/secrets"} <= mounted
     (secret,) = [each for each in rendered if each["kind"] == "Secret" and "triton_secret" in each.get("data", {})]
     environ = {each["name"]: _value(each, triton) for each in triton["env"]}
-    return Form(job["args"], environ, triton["args"], base64.b64decode(secret["data"]["triton_secret"]).decode())
+    return Form(
+        job["args"], settings, environ, triton["args"], base64.b64decode(secret["data"]["triton_secret"]).decode()
+    )
 
 
 def _value(variable: Any, container: Any) -> str:
@@ -96,11 +113,16 @@ def _edited(app: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Volumes, by their places in containers. An earlier export of the unedited checkout is in that of models."""
+    """Volumes, by their places in containers. An earlier export of the unedited checkout is in that of models, and the
+    checkpoint of an added model in the folder.
+    """
     models, secrets = tmp_path_factory.mktemp("models"), tmp_path_factory.mktemp("secrets")
     for model in EDITS:
         shutil.copytree(ROOT / "model_repository" / model, models / "exports" / "earlier" / model)
-    places = {name: str(tmp_path_factory.mktemp(name)) for name in ("folder", "voices")}
+    places = {
+        name: str(tmp_path_factory.mktemp(name.replace("/", "-"))) for name in ("folder", "voices", "etc/quartet")
+    }
+    lookalikes.text_model(Path(places["folder"]) / "own", reranker=False)
     places |= {"work": str(ROOT / space.WORK), "models": str(models), "run/quartet/secrets": str(secrets)}
     return {f"/{name}": path for name, path in places.items()} | {"app": str(_edited(tmp_path_factory.mktemp("app")))}
 
@@ -115,17 +137,20 @@ def _here(text: str, folders: Mapping[str, str]) -> str:
 def triton(
     request: pytest.FixtureRequest, folders: dict[str, str], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Started]:
-    """The Triton of a form after its export, which exports one of three models again, because that takes time."""
+    """The Triton of a form after its export, which exports the added model alone, because that takes time."""
     chart = request.param == "chart"
     form = _of_chart(Helm(unpack(tmp_path_factory.mktemp("helm")), CHART)) if chart else _of_compose()
     dockerfile = (ROOT / "docker" / "export.Dockerfile").read_text(encoding="utf-8")
     (entry,) = re.findall(r'^ENTRYPOINT \["python", (.+)\]$', dockerfile, re.MULTILINE)
     words = [*json.loads(f"[{entry}]"), *form.export]
-    own = ["--models", folders["/models"], "--only", "m3_embedder"]
+    own = ["--models", folders["/models"], "--only", OWN]
     environ = {name: _here(value, folders) for name, value in form.environ.items()}
     if chart:
         (Path(folders["/run/quartet/secrets"]) / "triton_secret").write_text(form.secret, encoding="utf-8")
-    given = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin"}
+    (config := Path(_here(CONFIG, folders))).write_text(
+        form.settings.replace("/folder/", f"{folders['/folder']}/"), encoding="utf-8"
+    )
+    given = {"PATH": f"{Path(sys.executable).parent}:/usr/bin:/bin", "QUARTET_CONFIG": str(config)}
     given |= {} if chart else {"QUARTET_TRITON_SECRET_FILE": environ["QUARTET_TRITON_SECRET_FILE"]}
     command = [sys.executable, *(_here(word, folders) for word in words), *own]
     subprocess.run(command, cwd=folders["app"], env=given, check=True)
@@ -150,10 +175,12 @@ def test_an_edited_beam_runs_beside_threads_that_are_set_for_all(triton: Started
     assert found == ("1", "3")
 
 
-def test_the_precision_that_is_set_is_served(triton: Started) -> None:
-    stamp = triton.folder / "repository" / "m3_embedder" / "1" / "exported.json"
+def test_an_added_model_of_the_settings_file_is_served_in_the_precision_that_is_set(triton: Started) -> None:
+    repository = triton.folder / "repository"
+    assert [model.id for model in added_in(repository).models] == ["embed-own"]
+    stamp = repository / OWN / "1" / "exported.json"
     assert json.loads(stamp.read_text(encoding="utf-8"))["way"] == "fp32"
-    assert triton.status("/v2/models/m3_embedder/ready") == 200
+    assert triton.status(f"/v2/models/{OWN}/ready") == 200
 
 
 def test_the_start_says_what_runs_and_where_each_number_came_from(triton: Started) -> None:
