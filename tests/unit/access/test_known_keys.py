@@ -185,7 +185,7 @@ async def test_the_use_of_a_key_is_written_after_an_outage(known: KnownKeys, reg
 
 async def test_a_query_of_a_refresh_ends_before_the_close(known: KnownKeys, registry: FakeRegistry) -> None:
     await known.identify(KEY)
-    registry.seconds = 0.15
+    registry.seconds = 0.05
     asked = registry.asked
     await until(lambda: registry.asked > asked)
     await known.close()
