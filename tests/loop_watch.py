@@ -13,15 +13,17 @@ its own. Nobody waits yet while the application starts.
 import asyncio
 import gc
 import inspect
-import itertools
 import os
 import sys
 import threading
 import time
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
+from itertools import accumulate, chain, count, repeat, starmap, takewhile
+from operator import itemgetter
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -46,12 +48,16 @@ REPORTS = "TEST_LOOP_REPORTS"
 
 @dataclass(frozen=True)
 class _Look:
-    """What a callback was doing: whether it is the product's, and where a call of the system blocked it, if one did."""
+    """What a callback was doing: whether it is the product's, and where a call of the system blocked it, if one did.
+
+    A place holds its frame: another frame could get the number of one that has gone.
+    """
 
     at: float
     is_ours: bool
-    blocked: tuple[int, int] | None
-    stack: traceback.StackSummary
+    blocked: tuple[FrameType, int] | None
+    # File, line and function, from the outermost call inwards.
+    stack: list[tuple[str, int, str]]
 
 
 @dataclass(eq=False)
@@ -118,10 +124,10 @@ class LoopWatch:
 
     def _tell(self, how: str, looks: list[_Look]) -> None:
         # The place where it was seen most often.
-        places = Counter((look.stack[-1].filename, look.stack[-1].lineno) for look in looks)
-        place = places.most_common(1)[0][0]
-        look = next(look for look in looks if (look.stack[-1].filename, look.stack[-1].lineno) == place)
-        self._report(f"a callback held the event loop: it {how}\n{''.join(look.stack.format())}")
+        place = Counter(look.stack[-1] for look in looks).most_common(1)[0][0]
+        stack = next(look.stack for look in looks if look.stack[-1] == place)
+        summary = traceback.StackSummary.from_list([(*call, None) for call in stack])
+        self._report(f"a callback held the event loop: it {how}\n{''.join(summary.format())}")
 
     def _look_on(self) -> None:
         while not self._ended.wait(_LOOK_SECONDS):
@@ -131,18 +137,16 @@ class LoopWatch:
 
     def _look_at(self, callback: _Callback) -> None:
         blocked = self._is_blocked(callback.thread)
-        frame = sys._current_frames().get(callback.thread)
-        if frame is None or self._running.get(callback.thread) is not callback:
+        frames = list(takewhile(lambda frame: frame.f_code.co_filename != __file__, _frames(callback.thread)))
+        if not frames or self._running.get(callback.thread) is not callback:
             return
-        frames = list(_frames(frame))
-        if not frames:
-            return
-        codes = [each.f_code for each, _ in frames]
+        codes = [frame.f_code for frame in frames]
         is_idle = codes[0].co_filename == threading.__file__ and threading.Thread.start.__code__ not in codes
         if blocked == _LOCKS and not is_idle:
             blocked = ""
-        place = (id(frame), frame.f_lasti) if blocked else None
-        stack = traceback.StackSummary.extract(reversed(frames), lookup_lines=False)
+        place = (frames[0], frames[0].f_lasti) if blocked else None
+        # Not traceback's own stack: the cache of lines behind it is not made for several threads.
+        stack = [(each.f_code.co_filename, each.f_lineno, each.f_code.co_name) for each in reversed(frames)]
         callback.looks.append(_Look(time.perf_counter(), self._is_ours(codes), place, stack))
 
     def _is_blocked(self, thread: int) -> str:
@@ -157,16 +161,28 @@ class LoopWatch:
         own = [code for code in codes if code.co_filename.startswith((self._product, self._tests))]
         if any(code.co_name in _STARTS for code in own):
             return False
-        ours = list(itertools.takewhile(lambda code: code.co_filename.startswith(self._product), own))
+        ours = list(takewhile(lambda code: code.co_filename.startswith(self._product), own))
         return bool(ours) and (len(ours) == len(own) or any(code.co_flags & _ASYNC for code in ours))
 
 
-def _frames(frame: FrameType | None) -> Iterator[tuple[FrameType, int]]:
-    """The frames of a callback and their lines, from the innermost outwards."""
-    for each, line in traceback.walk_stack(frame):
-        if each.f_code.co_filename == __file__:
-            return
-        yield each, line
+def _frames(thread: int) -> list[FrameType]:
+    """The frames of a thread, from the innermost outwards; none if it has ended.
+
+    One call of C code reads them all, so that the thread does not run meanwhile. If it did, Python 3.11 might take
+    other memory for the caller of a frame. A garbage collection would let it run: the callback above is Python.
+    """
+    frames: list[FrameType] = []
+    innermost = map(itemgetter(thread), starmap(sys._current_frames, [()]))
+    collects = gc.isenabled()
+    gc.disable()
+    try:
+        # The outermost frame has no caller, which ends this.
+        with suppress(AttributeError, KeyError):
+            frames.extend(accumulate(chain(innermost, repeat("f_back")), getattr))
+    finally:
+        if collects:
+            gc.enable()
+    return frames[:-1]
 
 
 def _blocked_seconds(looks: list[_Look]) -> float:
@@ -200,7 +216,7 @@ def _watched_loop() -> uvloop.Loop:
     # The parent of several workers must not have imported them.
     from frontend.http.connection import Connection
 
-    folder, numbers = Path(os.environ[REPORTS]), itertools.count()
+    folder, numbers = Path(os.environ[REPORTS]), count()
 
     def report(text: str) -> None:
         path = folder / f".{os.getpid()}-{next(numbers)}"
