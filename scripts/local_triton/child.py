@@ -88,3 +88,14 @@ def ended_children(pid: int) -> set[int]:
             if (state, int(parent)) == ("Z", pid):
                 found.add(int(path.parent.name))
     return found
+
+
+def waiting_threads(pid: int) -> set[int]:
+    """Threads of the process ``pid`` that wait for the end of a child. None are seen without the right to trace it."""
+    found = set()
+    for path in Path(f"/proc/{pid}/task").glob("[0-9]*/wchan"):
+        # Threads may end meanwhile.
+        with suppress(OSError):
+            if path.read_text(encoding="ascii") == "do_wait":
+                found.add(int(path.parent.name))
+    return found

@@ -18,7 +18,15 @@ from pathlib import Path
 
 from scripts.local_triton import checks, settings
 from scripts.local_triton.assemble import assemble_backends, environment
-from scripts.local_triton.child import commands, ended_children, hide_argument, start_child, stop_child
+from scripts.local_triton.child import (
+    commands,
+    ended_children,
+    hide_argument,
+    start_child,
+    stop_child,
+    waiting_threads,
+)
+from scripts.machine import processors
 
 _START_SECONDS = 60
 _LOAD_SECONDS = 300
@@ -156,12 +164,17 @@ class LocalTriton:
 
         ``failed`` gets each model that did not load and the reason; by default it raises. If Triton stops, this raises.
         """
-        pool, before, polls = ThreadPoolExecutor(_LOAD_THREADS), self._ended_stubs(), Counter[str]()
+        # More only take processors from each other, and Triton 2.51 gives up a stub that gets none for a second.
+        pool = ThreadPoolExecutor(min(_LOAD_THREADS, max(2, processors())))
+        before, polls, waits = self._ended_stubs(), Counter[str](), Counter[int]()
         try:
             pending = {pool.submit(self._load, name): name for name in names}
             while pending:
                 progress(len(names) - len(pending))
                 ready = wait(pending, _POLL_SECONDS, FIRST_COMPLETED).done
+                if not ready:
+                    waits = Counter({thread: waits[thread] + 1 for thread in self._waiting_threads()})
+                self._raise_if_stopped(stuck=max(waits.values(), default=0) >= _POLLS)
                 for each in ready:
                     self._collect(pending.pop(each), each, failed)
                 # Triton does not notice that a stub died while it loads.
@@ -174,6 +187,23 @@ class LocalTriton:
         finally:
             # An interrupted caller stops Triton, which ends these requests.
             pool.shutdown(wait=False, cancel_futures=True)
+
+    def _raise_if_stopped(self, *, stuck: bool) -> None:
+        """Raise if Triton has ended, or is ``stuck``: 2.51 waits for ever for the end of a stub that lives.
+
+        It takes a stub for dead that gets no processor for a second.
+        """
+        if self._process is None:
+            return
+        if stuck:
+            self._process.kill()
+            self._process.wait()
+        if not self.alive():
+            # Its stubs, which live on, keep the connections of the requests open.
+            raise TritonFailedError(f"Triton stopped; its log is {self.log}")
+
+    def _waiting_threads(self) -> set[int]:
+        return waiting_threads(self._process.pid) if self._process else set()
 
     def _collect(self, name: str, load: "Future[None]", failed: Callable[[str, TritonFailedError], None]) -> None:
         try:

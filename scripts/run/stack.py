@@ -133,6 +133,22 @@ class Stack:
         self._started = True
 
     def _start_triton(self) -> None:
+        try:
+            reasons = self._load()
+        except TritonFailedError as error:
+            if self.triton.alive():
+                raise
+            # Triton 2.51 may stop if a process of a model gets no processor for a moment while it loads.
+            print(f"{error}; it is started again", file=sys.stderr, flush=True)
+            self.triton.stop()
+            reasons = self._load()
+        for reason in reasons.values():
+            # The other lines are a traceback, which is in Triton's log.
+            print(f"not served: {str(reason).partition(chr(10))[0]}", file=sys.stderr, flush=True)
+        self._not_loaded = set(reasons)
+
+    def _load(self) -> dict[str, TritonFailedError]:
+        """Start Triton and load the models. Returns those that do not load; raises if none does."""
         self.triton.start()
         models = [model for model in self._settings.served.triton_models if model not in self._failed()]
         reasons: dict[str, TritonFailedError] = {}
@@ -140,10 +156,7 @@ class Stack:
             self.triton.load(models, bar.show, reasons.__setitem__)
         if models and len(reasons) == len(models):
             raise next(iter(reasons.values()))
-        for reason in reasons.values():
-            # The other lines are a traceback, which is in Triton's log.
-            print(f"not served: {str(reason).partition(chr(10))[0]}", file=sys.stderr, flush=True)
-        self._not_loaded = set(reasons)
+        return reasons
 
     def _start_frontend(self) -> None:
         own = {

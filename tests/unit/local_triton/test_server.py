@@ -143,6 +143,25 @@ def test_a_triton_that_answers_too_late_did_not_stop(triton: LocalTriton, monkey
         triton.load(["slow"])
 
 
+def test_a_triton_that_stops_while_a_model_loads_is_noticed(triton: LocalTriton) -> None:
+    _start(triton, "sleep 0.5")
+    with pytest.raises(TritonFailedError, match="Triton stopped"):
+        triton.load(["slow"])
+
+
+def test_a_triton_that_waits_for_the_end_of_a_process_that_lives_is_stopped(triton: LocalTriton) -> None:
+    _start(triton, "sleep 60; true")
+    with pytest.raises(TritonFailedError, match="Triton stopped"):
+        triton.load(["slow"])
+    assert not triton.alive()
+
+
+def test_a_triton_that_waits_for_a_moment_loads_on(control: _Control, triton: LocalTriton) -> None:
+    _start(triton, "sleep 0.5; exec sleep 60")
+    triton.load(["slow"], lambda ready: threading.Timer(2.0, control.let.set).start())
+    assert control.loaded == ["slow"]
+
+
 @pytest.mark.parametrize(("at_once", "status"), [(False, 0), (True, -signal.SIGKILL)])
 def test_a_stop_waits_for_triton_unless_it_is_at_once(at_once: bool, status: int, triton: LocalTriton) -> None:
     # It takes a moment to end, like a Triton that loads a model.

@@ -4,6 +4,8 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -142,6 +144,32 @@ def test_a_model_that_was_not_exported_is_neither_loaded_nor_served(
 def test_if_no_model_loads_nothing_is_served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TritonFailedError, match="whisper_turbo could not load"):
         _started(tmp_path, monkeypatch, unloadable=Served.of().triton_models)
+
+
+def _stopping(times: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Start a Triton that stops so many times while it loads; what was done to it."""
+    product, done = Stack(1, {}, tmp_path, tmp_path), list[str]()
+
+    def load(*_: object) -> None:
+        done.append("load")
+        if done.count("load") <= times:
+            raise TritonFailedError("Triton stopped")
+
+    for name in ("start", "stop"):
+        monkeypatch.setattr(product.triton, name, partial(done.append, name))
+    monkeypatch.setattr(product.triton, "load", load)
+    with suppress(TritonFailedError):
+        product._start_triton()
+        done.append("ready")
+    return done
+
+
+def test_a_triton_that_stops_while_it_loads_is_started_once_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    again = ["start", "load", "stop", "start", "load"]
+    assert _stopping(1, tmp_path, monkeypatch) == [*again, "ready"]
+    assert _stopping(2, tmp_path, monkeypatch) == again
 
 
 def _settings(folder: Path) -> Settings:
