@@ -8,6 +8,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from frontend.access.caller import Caller, Identifies
 from frontend.access.limits import Limiter
+from frontend.access.open_keys import OpenKeys
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.billing.bill import BILLING as BILLING
 from frontend.billing.charges import Charges
@@ -31,6 +32,7 @@ from frontend.rings import Ring
 
 ADMIN: web.AppKey[Identifies] = web.AppKey("admin")
 API_KEYS: web.AppKey[Identifies] = web.AppKey("api_keys")
+OPEN_KEYS = web.AppKey("open_keys", OpenKeys)
 TOKENS: web.AppKey[Identifies] = web.AppKey("tokens")
 WRONG_KEYS = web.AppKey("wrong_keys", WrongKeys)
 UNAUTHENTICATED = web.AppKey("unauthenticated", Turnstile)

@@ -15,6 +15,7 @@ from frontend.access.jwks import Jwks
 from frontend.access.jwt import Tokens
 from frontend.access.known_keys import KnownKeys
 from frontend.access.limits import Limiter
+from frontend.access.open_keys import OpenKeys
 from frontend.access.stored_keys import StoredKeys
 from frontend.access.throttles import UnbilledWorkThrottle, WrongKeys
 from frontend.audio.detector import load_detector
@@ -112,6 +113,7 @@ async def _access(app: web.Application, closing: AsyncExitStack) -> None:
     await migrate(engine)
     app[keys.KEY_DATABASE] = engine
     app[keys.API_KEYS] = known = KnownKeys(StoredKeys(engine))
+    app[keys.OPEN_KEYS] = OpenKeys(known)
     closing.push_async_callback(known.close)
     known.start()
     jwks = Jwks(settings.jwt_jwks, settings.jwt_jwks_seconds) if settings.jwt_jwks else None

@@ -1,6 +1,7 @@
 """The bill of a request: reserved before its work, charged with its answer, otherwise released."""
 
 import hashlib
+import sqlite3
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from frontend.observe.record import current
 
 # Digest of a body's content, by which a repeat of a request is known. Readers of bodies set it.
 CONTENT = web.RequestKey("content", bytes)
+_NOT_RECORDED = "usage cannot be recorded for the moment, retry with backoff"
 
 
 class UnchargedError(RuntimeError):
@@ -76,7 +78,7 @@ class Billing:
         if self._answering or self._bill is not None:
             raise UnchargedError
         if not self.charges.can_add:
-            raise BadGateway("usage cannot be recorded for the moment, retry with backoff")
+            raise BadGateway(_NOT_RECORDED)
         self._bill = Bill(self, model, self.prices[model], quantity)
         return self._bill
 
@@ -105,7 +107,9 @@ class Bill:
     """
 
     def __init__(self, billing: Billing, model: str, price: Price, quantity: int) -> None:
-        self._billing, self._payer = billing, billing.caller.payer
+        # Not the billing, which refers to this bill: only garbage collection would free both.
+        self._charges, self._caller, self._context = billing.charges, billing.caller, billing.context
+        self._idempotency_key, self._payer = billing.idempotency_key, billing.caller.payer
         self._model, self._price = model, price
         # The quantity at reservation is the same for repeats of a request.
         self._quantity_at_reservation = self._quantity = quantity
@@ -117,7 +121,7 @@ class Bill:
 
     async def __aenter__(self) -> "Bill":
         """Reserve. Raises ``InsufficientQuota``, or ``BadGateway`` if the database does not answer in time."""
-        await self._reserve(self._reserved, self._billing.context.deadline)
+        await self._reserve(self._reserved, self._context.deadline)
         self.is_open = True
         return self
 
@@ -127,7 +131,7 @@ class Bill:
 
     async def _reserve(self, amount: int, deadline: float) -> None:
         if self._payer is not None:
-            self._reservations.append(await self._billing.charges.wallets.reserve(self._payer, amount, deadline))
+            self._reservations.append(await self._charges.wallets.reserve(self._payer, amount, deadline))
 
     async def extend(self, quantity: int, deadline: float) -> None:
         """Reserve for a larger quantity by ``deadline``, as work goes on. Raises as entering the bill does."""
@@ -145,7 +149,7 @@ class Bill:
     def _release(self, *reservations: str) -> None:
         for reservation in filter(None, reservations):
             assert self._payer is not None
-            self._billing.charges.wallets.release(self._payer, reservation)
+            self._charges.wallets.release(self._payer, reservation)
 
     def release(self) -> None:
         """Release the reservations, unless the bill was charged."""
@@ -163,11 +167,13 @@ class Bill:
         self._quantity = current().quantity = quantity
 
     def charge(self) -> None:
-        """Write the charge to disk at once. Does nothing if the bill is charged or released."""
+        """Write the charge to disk at once. Does nothing if the bill is charged or released.
+
+        Raises ``BadGateway`` if it cannot be written.
+        """
         if not self.is_open:
             return
-        billing, price = self._billing, self._price
-        caller, key = billing.caller, billing.idempotency_key()
+        price, caller, key = self._price, self._caller, self._idempotency_key()
         charge = Charge(
             id=charge_id(caller.id, key, self._model, self._quantity_at_reservation),
             request_id=key.request_id,
@@ -183,7 +189,10 @@ class Bill:
             at=int(time.time()),
             reservation=",".join(filter(None, self._reservations)),
         )
-        billing.charges.add(charge)
+        try:
+            self._charges.add(charge)
+        except sqlite3.Error:
+            raise BadGateway(_NOT_RECORDED) from None
         self.is_open, self.charged = False, True
 
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 
@@ -17,26 +17,51 @@ async def gather_or_cancel(
     At most ``at_once()`` calls, and always one, run in parallel. It is asked again whenever one ends; the next ones are
     taken from ``calls`` only then. ``note`` is told the index and the result of each call that ends.
     """
-    waiting, begun, results = enumerate(calls), list[Coroutine[Any, Any, T]](), dict[int, T]()
-
-    def begin(group: asyncio.TaskGroup) -> None:
-        while len(begun) - len(results) < max(1, at_once()) and (each := next(waiting, None)) is not None:
-            begun.append(each[1])
-            group.create_task(run(group, *each))
-
-    async def run(group: asyncio.TaskGroup, index: int, call: Coroutine[Any, Any, T]) -> None:
-        result = await call
-        note(index, result)
-        results[index] = result
-        begin(group)
-
+    gathering = _Gathering(calls, at_once, note)
     try:
         async with asyncio.TaskGroup() as group:
-            begin(group)
+            gathering.begin(group)
     except BaseExceptionGroup as errors:
-        raise errors.exceptions[0] from None
+        failure: BaseException = errors.exceptions[0]
+    else:
+        return gathering.results_in_order()
     finally:
-        # A call that was cancelled while it waited has never begun.
-        for call in (*begun, *(call for _, call in waiting)):
+        gathering.close()
+    try:
+        # Within the handler, the error and the group would refer to each other.
+        raise failure
+    finally:
+        del failure
+
+
+class _Gathering(Generic[T]):
+    """The calls of one ``gather_or_cancel``. Closures would refer to each other, and keep the results."""
+
+    def __init__(
+        self, calls: Iterable[Coroutine[Any, Any, T]], at_once: Callable[[], float], note: Callable[[int, T], None]
+    ) -> None:
+        self._waiting, self._at_once, self._note = enumerate(calls), at_once, note
+        self._begun: list[Coroutine[Any, Any, T]] = []
+        self._results: dict[int, T] = {}
+
+    def begin(self, group: asyncio.TaskGroup) -> None:
+        """Begin as many calls as may run now."""
+        while len(self._begun) - len(self._results) < max(1, self._at_once()):
+            if (each := next(self._waiting, None)) is None:
+                return
+            self._begun.append(each[1])
+            group.create_task(self._run(group, *each))
+
+    async def _run(self, group: asyncio.TaskGroup, index: int, call: Coroutine[Any, Any, T]) -> None:
+        result = await call
+        self._note(index, result)
+        self._results[index] = result
+        self.begin(group)
+
+    def results_in_order(self) -> list[T]:
+        return [self._results[index] for index in range(len(self._results))]
+
+    def close(self) -> None:
+        """Close all calls: one that was cancelled while it waited has never begun."""
+        for call in (*self._begun, *(call for _, call in self._waiting)):
             call.close()
-    return [results[index] for index in range(len(results))]

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
-from aiohttp import HttpVersion10, HttpVersion11, hdrs, web
+from aiohttp import HttpVersion10, HttpVersion11, StreamReader, hdrs, web
 
 from frontend.config.settings import Settings
 from frontend.errors import ApiError, InvalidRequest, UnsupportedMedia, UploadTimeout
@@ -57,37 +57,43 @@ async def _pieces(request: web.Request, most: int, too_large: ApiError) -> Async
         if arrived > most:
             raise too_large
         yield piece
-        if not request.content.at_eof():
-            # Yield, or a fast sender would keep this loop from ever suspending.
-            await asyncio.sleep(0)
+
+
+class _LowestRate:
+    """Ends ``deadline`` if a body arrives at less than ``rate`` bytes a second over ``window`` seconds."""
+
+    def __init__(self, body: StreamReader, rate: int, window: float, deadline: asyncio.Timeout) -> None:
+        self._body, self._least, self._window, self._deadline = body, rate * window, window, deadline
+        self._seen = 0
+        self._loop = asyncio.get_running_loop()
+        self._wait()
+
+    def _wait(self) -> None:
+        self._timer = self._loop.call_later(self._window, self._check)
+
+    def _check(self) -> None:
+        arrived = self._body.total_bytes - self._seen
+        if arrived >= self._least:
+            self._seen += arrived
+            self._wait()
+        elif not self._deadline.expired():
+            self._deadline.reschedule(self._loop.time())
+
+    def stop(self) -> None:
+        self._timer.cancel()
 
 
 @asynccontextmanager
 async def _in_time(request: web.Request, settings: Settings) -> AsyncIterator[None]:
     """Raise 408 if the body takes too long in total or arrives below the lowest rate."""
-    loop = asyncio.get_running_loop()
     window = min(_RATE_SECONDS, settings.body_seconds)
-    seen = 0
-    check: asyncio.TimerHandle
-
-    def check_rate(deadline: asyncio.Timeout) -> None:
-        nonlocal seen, check
-        if deadline.expired():
-            return
-        arrived = request.content.total_bytes - seen
-        if arrived < settings.min_body_rate * window:
-            deadline.reschedule(loop.time())
-            return
-        seen += arrived
-        check = loop.call_later(window, check_rate, deadline)
-
     try:
         async with asyncio.timeout(settings.body_seconds) as deadline:
-            check = loop.call_later(window, check_rate, deadline)
+            lowest = _LowestRate(request.content, settings.min_body_rate, window, deadline)
             try:
                 yield
             finally:
-                check.cancel()
+                lowest.stop()
     except TimeoutError:
         raise UploadTimeout("the request body did not arrive in time") from None
     except (web.RequestPayloadError, ConnectionError):

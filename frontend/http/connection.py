@@ -124,7 +124,6 @@ class Connection(web.RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         # A connection that ended before it was accepted, or came over a Unix socket, has no address. It counts too.
         if self._admitted:
-            self._admitted = False
             self._limit.leave(self._address)
         self._first_request.cancel()
         # Both refer to this connection, and reference cycles make garbage collection longer.

@@ -4,7 +4,18 @@ from aiohttp import hdrs, web
 from aiohttp.typedefs import Handler
 
 from frontend.access.caller import Caller, Identifies, bearer_token
-from frontend.app_keys import ADMIN, API_KEYS, CALLER, PATHS, RINGS, SETTINGS, TOKENS, UNAUTHENTICATED, WRONG_KEYS
+from frontend.app_keys import (
+    ADMIN,
+    API_KEYS,
+    CALLER,
+    OPEN_KEYS,
+    PATHS,
+    RINGS,
+    SETTINGS,
+    TOKENS,
+    UNAUTHENTICATED,
+    WRONG_KEYS,
+)
 from frontend.catalogue.endpoints import ADMIN_KEY, API_KEY, MOBILE_TOKEN
 from frontend.config.networks import network_of
 from frontend.errors import Unauthorized
@@ -33,7 +44,7 @@ async def auth_middleware(request: web.Request, handler: Handler) -> web.StreamR
         token = _token(request)
         request[CALLER] = await _identify(request, _KNOWN_BY[auth], token)
         if auth == API_KEY:
-            async with ended_with_key(request, request.app[API_KEYS], token):
+            async with ended_with_key(request, request.app[OPEN_KEYS], token):
                 return await handler(request)
     elif not came_to_admin(request):
         await request.app[UNAUTHENTICATED].turn()

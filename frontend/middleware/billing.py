@@ -27,6 +27,9 @@ async def billing_middleware(request: web.Request, handler: Handler) -> web.Stre
             if raised.status >= 400:
                 raise
             return await _delivered(request, raised)
+        finally:
+            # It refers to the request, and only garbage collection would free what refers to itself.
+            del request[BILLING]
 
 
 async def _delivered(request: web.Request, answer: web.StreamResponse) -> web.StreamResponse:

@@ -92,7 +92,11 @@ class Offload:
             if isinstance(error, MemoryError):
                 raise TaskKilledError("memory") from None
             if error is not None:
-                raise error
+                try:
+                    raise error
+                finally:
+                    # Its traceback refers to this frame, and only garbage collection would free both.
+                    del error
             result: T = value
             return result
         raise BadGateway("a process of this service ended in the middle of its work, retry with backoff")

@@ -6,11 +6,11 @@ from collections.abc import Callable
 import aiohttp
 import pytest
 
+from frontend.access import open_keys
 from frontend.access.caller import Caller
 from frontend.access.known_keys import KnownKeys
 from frontend.config.settings import Settings
 from frontend.errors import BadGateway, Unauthorized
-from frontend.middleware import revocation
 from tests.charges import charges
 from tests.conftest import Client
 from tests.eventually import until
@@ -27,7 +27,7 @@ def settings(settings: Settings, upstream: Upstream) -> Settings:
 @pytest.fixture
 def revoke(monkeypatch: pytest.MonkeyPatch) -> Callable[[Exception], None]:
     """Let no key be known, for this reason."""
-    monkeypatch.setattr(revocation, "_LOOK_SECONDS", 0.05)
+    monkeypatch.setattr(open_keys, "_LOOK_SECONDS", 0.05)
 
     def revoke(failure: Exception) -> None:
         async def identify(self: KnownKeys, key: str) -> Caller:

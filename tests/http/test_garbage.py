@@ -1,0 +1,105 @@
+"""A request is freed when it ends: nothing of it waits for garbage collection, which would hold the event loop."""
+
+import asyncio
+import gc
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import numpy as np
+import pytest
+from aiohttp import FormData, web
+
+from tests.conftest import Client
+from tests.eventually import until
+from tests.fakes import FakeTriton
+from tests.http.calls import EMBED, EMBEDDED
+from tests.raw import connection
+from tests.speech import encode, say
+
+_REQUESTS = 3
+
+
+def _file(data: bytes) -> FormData:
+    form = FormData({"model": "stt-1"})
+    form.add_field("file", data, filename="a.wav")
+    return form
+
+
+# The path, what is sent, and the status.
+CASES: dict[str, tuple[str, Callable[[], dict[str, Any]], int]] = {
+    "embeddings": (EMBED, lambda: {"json": {"input": "hello"}}, 200),
+    "several calls": (EMBED, lambda: {"json": {"input": ["hello " * 3000] * 4}}, 200),
+    "rerank": ("/v1/rerank", lambda: {"json": {"query": "a", "documents": ["b", "c"]}}, 200),
+    "speech": ("/v1/audio/speech", lambda: {"json": {"voice": "amy", "input": "Hello you."}}, 200),
+    "a recording": ("/v1/audio/transcriptions", lambda: {"data": _file(_spoken())}, 200),
+    "no recording": ("/v1/audio/transcriptions", lambda: {"data": _file(b"abcdefgh" * 100)}, 415),
+    "a damaged recording": ("/v1/audio/transcriptions", lambda: {"data": _file(_spoken()[:60])}, 400),
+    "a wrong value": (EMBED, lambda: {"json": {"input": 1}}, 400),
+}
+
+
+def _spoken() -> bytes:
+    return encode(say("Good morning everybody.").astype(np.float32), "wav")
+
+
+@contextmanager
+def _uncollected(found: list[object]) -> Iterator[None]:
+    """Within the block, nothing is collected; then ``found`` has what of requests would have been."""
+    gc.collect()
+    gc.disable()
+    try:
+        yield
+        gc.set_debug(gc.DEBUG_SAVEALL)
+        gc.collect()
+        found += [each for each in gc.garbage if isinstance(each, web.Request) or _is_ours(each)]
+    finally:
+        gc.set_debug(0)
+        gc.garbage.clear()
+        gc.enable()
+
+
+def _is_ours(value: object) -> bool:
+    return type(value).__module__.startswith("frontend.")
+
+
+@pytest.mark.parametrize("case", CASES)
+async def test_an_answered_request_leaves_nothing_to_garbage_collection(client: Client, case: str) -> None:
+    path, body, status = CASES[case]
+
+    async def ask() -> None:
+        async with client.post(path, **body()) as response:
+            assert response.status == status, await response.text()
+            await response.read()
+
+    await ask()
+    found: list[object] = []
+    with _uncollected(found):
+        for _ in range(_REQUESTS):
+            await ask()
+        await asyncio.sleep(0.05)
+    assert found == []
+
+
+@asynccontextmanager
+async def _asked(client: Client, triton: FakeTriton) -> AsyncIterator[None]:
+    begun = len(triton.calls)
+    async with connection(client.server.port) as (_, writer):
+        writer.write(EMBEDDED)
+        await until(lambda: len(triton.calls) > begun)
+        yield
+
+
+async def test_a_request_whose_caller_leaves_leaves_nothing_to_garbage_collection(
+    client: Client, triton: FakeTriton
+) -> None:
+    triton.wait = asyncio.Event().wait
+    async with _asked(client, triton):
+        pass
+    found: list[object] = []
+    with _uncollected(found):
+        for _ in range(_REQUESTS):
+            async with _asked(client, triton):
+                pass
+        await asyncio.sleep(0.3)
+    assert found == []
