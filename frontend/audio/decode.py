@@ -4,6 +4,8 @@ FFmpeg is restricted to a list of formats and codecs and to no protocols, becaus
 that a file names. Lengths count decoded samples, because headers lie.
 """
 
+import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Set
 from itertools import chain, groupby
 from typing import Any, BinaryIO
@@ -55,6 +57,10 @@ class BeyondLimitsError(Exception):
 
 class TooLongError(Exception):
     """The decoded audio is longer than allowed."""
+
+
+class TooShortError(Exception):
+    """The audio is shorter than asked for."""
 
 
 _Codecs = Mapping[str, Set[str]]
@@ -123,6 +129,14 @@ def _mixed(samples: NDArray[np.int16]) -> NDArray[np.int16]:
     return chosen.astype(np.int16)
 
 
+def _said_seconds(container: Any, size: int) -> float:
+    """The length as the head of a file of ``size`` bytes says it; infinite if it does not."""
+    if container.duration is not None:
+        return float(container.duration / av.time_base)
+    # A WAV that is read without seeking.
+    return 8 * size / container.bit_rate if container.bit_rate else math.inf
+
+
 def _collect(container: Any, codecs: _Codecs, into: NDArray[np.int16]) -> int:
     total = 0
     for part in _mono(frames(container, _audio_stream(container, codecs))):
@@ -140,10 +154,11 @@ class _Forward:
         self.read = file.read
 
 
-def decode(file: BinaryIO, into: NDArray[np.int16], *, more: bool = False) -> int:
+def decode(file: BinaryIO, into: NDArray[np.int16], *, more: bool = False, least_seconds: float = -math.inf) -> int:
     """Write the first audio stream of a file to ``into``, int16 at 16 kHz, mono; return the number of samples.
 
-    ``more`` is whether kinds of the extension more_audio are read.
+    ``more`` is whether kinds of the extension more_audio are read. A file that says that it has less than
+    ``least_seconds`` is not decoded.
 
     Raises one of the errors above, never FFmpeg's own.
     """
@@ -151,14 +166,21 @@ def decode(file: BinaryIO, into: NDArray[np.int16], *, more: bool = False) -> in
     tag = tag_bytes(file.read(10))
     codecs = _codecs(more=more)
     options = {**_options(codecs), "skip_initial_bytes": str(tag)}
+    size = file.seek(0, os.SEEK_END)
     file.seek(tag)
     head = file.read(12)
     file.seek(0)
     source = _Forward(file) if is_wave(head) else timed(file) if is_ogg(head) else file
     try:
         with av.open(source, options=options, metadata_errors="ignore") as container:
-            return _collect(container, codecs, into)
+            # A file that says less than it has harms itself alone.
+            if _said_seconds(container, size) < least_seconds:
+                raise TooShortError
+            count = _collect(container, codecs, into)
     except (av.error.InvalidDataError, av.error.ArgumentError, av.error.DemuxerNotFoundError):
         raise UnknownFormatError from None
     except (av.error.FFmpegError, ValueError, OSError):
         raise DamagedAudioError from None
+    if count < least_seconds * SAMPLE_RATE:
+        raise TooShortError
+    return count

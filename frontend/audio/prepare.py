@@ -1,5 +1,6 @@
 """Prepares an upload in a worker process: decodes, finds speech, cuts windows."""
 
+import math
 from bisect import bisect_right
 from dataclasses import dataclass
 from operator import itemgetter
@@ -21,13 +22,14 @@ _SHORTEST_SECONDS = 0.1
 class WindowRules:
     """How to read a file: loudness in decibels below full scale, a probability, and seconds.
 
-    ``more_audio`` is whether kinds of that extension are read.
+    ``more_audio`` is whether kinds of that extension are read. Files of less than ``least_seconds`` are refused.
     """
 
     silence_dbfs: float
     speech_probability: float
     window_seconds: float
     more_audio: bool = False
+    least_seconds: float = -math.inf
 
 
 @dataclass(frozen=True)
@@ -87,7 +89,7 @@ def prepare(upload: Attached, into: Attached, limits: WindowRules) -> Prepared:
     samples = into.samples()
     # The last frame may need some zeros after the audio.
     with upload.file() as file:
-        count = decode(file, samples[:-FRAME], more=limits.more_audio)
+        count = decode(file, samples[:-FRAME], more=limits.more_audio, least_seconds=limits.least_seconds)
     duration, audio = count / SAMPLE_RATE, samples[:count]
     if duration < _SHORTEST_SECONDS or is_silent(audio, limits.silence_dbfs):
         return Prepared(duration, [])

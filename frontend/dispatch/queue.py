@@ -25,6 +25,8 @@ _REFUSALS = {
     "away": "the model backend is temporarily unreachable, retry with backoff",
     "late": "the model is too busy to answer in time, retry later",
 }
+# The share of the time to its deadline that a call may wait. The rest is for its own work, which is not known yet.
+_FULL = 0.95
 # The largest ``Retry-After``, in seconds.
 _LONGEST_RETRY = 300
 Answer = TypeVar("Answer")
@@ -150,6 +152,20 @@ class ModelQueue:
         if scheduler.waiting_of(context.key) >= bounds.key or scheduler.waiting(context.priority) >= bounds.tier:
             raise self._refusal("full", context)
 
+    def refuse_early(self, context: RequestContext) -> None:
+        """As ``refuse_full``, and if the wait leaves a call of any work too little time. For deadlines that stay."""
+        self.refuse_full(context)
+        if self.seconds_late(context) > 0:
+            raise self.late(context)
+
+    def seconds_late(self, context: RequestContext) -> float:
+        """Seconds by which a call whose work is not known yet would be late; negative if it would be in time."""
+        return self._loop.time() + self._expected_wait(context) / _FULL - context.deadline
+
+    def late(self, context: RequestContext) -> Busy:
+        """The refusal of a call that would be late."""
+        return self._refusal("late", context)
+
     def seconds_for(self, work: float) -> float:
         """Seconds that ``work`` takes, one call after another; 0 if nothing was measured."""
         return self._calls.seconds_for(work, 1) if self._calls.is_open else 0.0
@@ -201,6 +217,9 @@ class ModelQueue:
                 if (seconds := grace(call.backend)) < math.inf:
                     self._loop.call_later(seconds, task.cancel)
             raise
+        finally:
+            # It refers to its error, whose traceback refers to this frame: only garbage collection would free them.
+            del task
 
     async def _work(self, call: Call, work: Callable[[str], Awaitable[Answer]]) -> Answer:
         with self._measured(call):

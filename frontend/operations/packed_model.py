@@ -88,11 +88,12 @@ class PackedModel:
         memory: MemoryReservation,
         shared: str = "",
     ) -> list[Ids]:
-        """Tokenize, in a thread if the texts are long, so that the event loop never blocks, and not for a full queue.
+        """Tokenize, in a thread if the texts are long, so that the event loop never blocks.
 
-        A large batch waits for a thread as several requests do. ``shared`` is tokenized with each text.
+        Raises ``Busy`` before that if the queue is full or the wait too long. A large batch waits for a thread as
+        several requests do. ``shared`` is tokenized with each text.
         """
-        self._dispatcher.queue(self._model).refuse_full(context)
+        self._dispatcher.queue(self._model).refuse_early(context)
         if len(texts) <= _MOST_OF_SMALL and len(shared) + sum(map(len, texts)) <= _INLINE_CHARACTERS:
             return function(texts)
         ids: list[Ids] = []

@@ -90,9 +90,9 @@ class SpeechPipeline:
     def begin(
         self, request: SpeechRequest, context: RequestContext, expected: int, reserve: Callable[[int], None]
     ) -> Speaking:
-        """Raises ``Busy`` if the queue of the voice is full."""
+        """Raises ``Busy`` if the queue of the voice is full or the wait too long."""
         voice = self._voices[request.voice]
-        self._dispatcher.queue(voice.model).refuse_full(context)
+        self._dispatcher.queue(voice.model).refuse_early(context)
         most = self.settings.max_speech_seconds
         length = LengthLimit(most, voice.sample_rate, request.text_field, expected, reserve)
         return Speaking(request, voice, context, length)

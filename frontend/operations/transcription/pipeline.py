@@ -1,5 +1,6 @@
 """File to transcript: decode and cut in a worker, transcribe windows on Triton, join them in order."""
 
+import math
 from collections.abc import Callable, Collection, Coroutine, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -9,7 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from frontend.access.throttles import UnbilledWorkThrottle, WorkTimer
-from frontend.audio.decode import SAMPLE_RATE, BeyondLimitsError, TooLongError, UnknownCodecError, UnknownFormatError
+from frontend.audio.decode import (
+    SAMPLE_RATE,
+    BeyondLimitsError,
+    TooLongError,
+    TooShortError,
+    UnknownCodecError,
+    UnknownFormatError,
+)
 from frontend.audio.detector import FRAME, gain_at, loudness
 from frontend.audio.packets import DamagedAudioError
 from frontend.audio.prepare import SAMPLE_BYTES, Prepared, SpokenWindow, WindowRules, prepare, room_for
@@ -115,17 +123,21 @@ class TranscriptionPipeline:
         for language in request.languages:
             self.refuse_language(request.model, language, "languages[]")
         # Do not decode if the model is unavailable, or as many calls wait as may.
-        self._dispatcher.queue(model).refuse_full(context)
+        queue = self._dispatcher.queue(model)
+        queue.refuse_full(context)
         samples = SharedBytes(room_for(self._settings.max_audio_seconds))
         memory.closing.callback(samples.close)
-        rules = self._abilities[model].rules(self._settings)
+        # Each second of audio moves the deadline, so only recordings that are short enough would be late.
+        late, each = queue.seconds_late(context), self._settings.audio_second_seconds
+        least = late / each if each else math.copysign(math.inf, late)
+        rules = replace(self._abilities[model].rules(self._settings), least_seconds=least)
         prepared = await self._prepare(request, samples, rules, context, timer)
         if prepared.windows:
             samples.shrink(SAMPLE_BYTES * prepared.windows[-1].end)
             memory.add(samples.size)
             context.extend(self._settings.audio_second_seconds * prepared.duration)
             work = self._abilities[model].work(_seconds(prepared.windows))
-            self._dispatcher.queue(model).refuse_late(context, work, self.at_once(model))
+            queue.refuse_late(context, work, self.at_once(model))
         return DecodedFile(request, model, samples, prepared)
 
     def calls(self, decoded: "DecodedFile", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
@@ -171,11 +183,14 @@ class TranscriptionPipeline:
         except UnknownCodecError:
             raise _unsupported(f"{kind.content_type} with another codec inside", param, rules) from None
         except UnknownFormatError:
-            # A file with an accepted start is damaged, not foreign.
-            damaged = InvalidRequest(_NOT_DECODED, param=param)
-            raise (damaged if kind.accepted else _unsupported(kind.content_type, param, rules)) from None
+            if kind.accepted:
+                # It is damaged, not foreign.
+                raise InvalidRequest(_NOT_DECODED, param=param) from None
+            raise _unsupported(kind.content_type, param, rules) from None
         except BeyondLimitsError as error:
             raise InvalidRequest(str(error), param=param) from None
+        except TooShortError:
+            raise self._dispatcher.queue(self._models[request.model]).late(context) from None
         except (DamagedAudioError, TaskKilledError):
             raise InvalidRequest(_NOT_DECODED, param=param) from None
         except TooLongError:

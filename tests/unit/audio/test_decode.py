@@ -152,6 +152,12 @@ def test_ogg_pages_may_have_no_times(kind: str) -> None:
     assert abs(len(decoded(_with_times(data, lambda _: b"\xff" * 8))) - len(decoded(data))) < 1_000
 
 
+def test_times_of_ogg_pages_are_the_same_however_the_file_is_read() -> None:
+    data = _with_times(encode(say("one two three"), "ogg-opus"), lambda _: b"\xff" * 8)
+    file = ogg.timed(io.BytesIO(data))
+    assert b"".join(iter(lambda: file.read(7), b"")) == ogg.timed(io.BytesIO(data)).read() != data
+
+
 def test_times_that_jump_make_no_sound() -> None:
     data = encode(np.resize(say("one two three"), 80_000), "ogg-opus")
     jumps = _with_times(data, lambda number: (number * 59 * 48_000).to_bytes(8, "little"))

@@ -60,6 +60,11 @@ def test_an_mp3_without_a_tag_is_named_and_left_to_the_decoder() -> None:
     assert _of(data[data.index(b"\xff\xfb") :]) == Kind("audio/mpeg")
 
 
+@pytest.mark.parametrize("codec", [0x01, 0x02, 0x03, 0x06, 0x07, 0x11, 0x55])
+def test_a_wav_of_a_codec_that_is_read_is_accepted(codec: int) -> None:
+    assert _of(wave_of(codec)) == Kind("audio/wav", True)
+
+
 @pytest.mark.parametrize("codec", [0x31, 0x28F, 0x9999])
 def test_a_wav_is_judged_by_its_codec(codec: int) -> None:
     assert _of(wave_of(codec)) == Kind(f"audio/vnd.wave; codec={codec:X}", False)
@@ -123,6 +128,9 @@ def test_another_riff_file_is_no_wav(kind: bytes) -> None:
     [
         (b"", Kind("application/octet-stream")),
         (b"plain words", Kind("application/octet-stream")),
+        # Half of an MPEG frame's start.
+        (b"\xff\x1b\x90", Kind("application/octet-stream")),
+        (b"\0\xfb\x90", Kind("application/octet-stream")),
         (b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + b"\0" * 100, Kind("image/png")),
         (amr(1.0), Kind("audio/amr", True)),
     ],

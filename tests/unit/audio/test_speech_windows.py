@@ -56,6 +56,10 @@ def test_a_run_ends_with_the_audio() -> None:
     assert (run.start, run.end) == (0, 15_000)
 
 
+def test_audio_without_speech_has_no_window() -> None:
+    assert cut_windows(_counted((40, 0.1)), 0.5, 40 * FRAME, 8.0) == []
+
+
 @pytest.mark.parametrize(("before", "behind"), [(30, 30), (2, 30), (30, 2)])
 def test_a_window_begins_before_its_speech_and_ends_behind_it(before: int, behind: int) -> None:
     probabilities = _counted((before, 0.1), (40, 0.9), (behind, 0.1))

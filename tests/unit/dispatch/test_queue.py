@@ -242,6 +242,26 @@ async def test_late_work_is_refused_unless_it_runs_in_parallel() -> None:
     queue.refuse_late(asking(seconds=8), 100, at_once=4)
 
 
+async def test_a_call_lacks_what_those_before_it_take_and_an_idle_queue_has_time_for_any() -> None:
+    queue = queue_of()
+    async with queue.slot(asking()):
+        await asyncio.sleep(0.2)
+    assert queue.seconds_late(asking(seconds=2)) == pytest.approx(-2, abs=0.1)
+    async with waiting(queue, *(asking() for _ in range(20))):
+        wait = int(queue.late(asking()).headers["Retry-After"])
+        assert wait - 3 < queue.seconds_late(asking(seconds=2)) < wait - 1
+        assert queue.seconds_late(asking(seconds=60)) < 0
+
+
+async def test_a_call_whose_wait_leaves_little_time_for_its_work_would_be_late() -> None:
+    queue = queue_of()
+    async with queue.slot(asking()):
+        await asyncio.sleep(0.2)
+    async with waiting(queue, *(asking(seconds=600) for _ in range(200))):
+        wait = int(queue.late(asking()).headers["Retry-After"])
+        assert wait < queue.seconds_late(asking(seconds=0)) < 1.1 * wait
+
+
 async def test_a_deadline_that_is_extended_is_later() -> None:
     extended = asking(seconds=1)
     extended.extend(10)

@@ -32,6 +32,7 @@ from frontend.extensions.streams.speech import stream
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest, parse_mobile, parse_openai
+from frontend.operations.speech.speaking import LengthLimit
 from frontend.operations.speech.voices import KokoroVoice, PiperVoice, load
 from frontend.peers.frontends import FixedFrontends
 from frontend.processes.offload import TaskKilledError, Threads
@@ -299,3 +300,11 @@ def test_what_the_operator_has_ignored_is_unknown_to_the_mobile_endpoint() -> No
     assert parse_openai({"input": "One.", "voice": "amy", "user": "me"}, served).text == "One."
     with pytest.raises(InvalidRequest, match="unknown parameter: user"):
         parse_mobile({"text": "One.", "voice": "amy", "user": "me"}, served)
+
+
+def test_memory_is_reserved_for_sound_beyond_what_was_expected() -> None:
+    reserved: list[int] = []
+    limit = LengthLimit(10.0, 16_000, "input", 100, reserved.append)
+    for samples in (50, 20, 10):
+        limit.add(samples)
+    assert reserved == [40, 20]

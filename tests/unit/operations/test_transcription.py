@@ -1,6 +1,7 @@
 """Requests to the model, their order, and bad answers."""
 
 import asyncio
+import dataclasses
 import json
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass, field
@@ -16,10 +17,10 @@ from frontend.catalogue import languages
 from frontend.config.settings import Settings
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.dispatcher import Dispatcher
-from frontend.dispatch.queue import Bounds
+from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
 from frontend.dispatch.worker_queue import WorkerQueue
-from frontend.errors import BadAnswer, InvalidRequest
+from frontend.errors import BadAnswer, Busy, InvalidRequest
 from frontend.http.memory import MemoryBudget, MemoryReservation
 from frontend.operations.transcription.abilities import Abilities
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
@@ -183,7 +184,7 @@ def test_abilities_are_read_from_the_export(tmp_path: Path) -> None:
 
 
 async def test_a_language_that_only_other_whispers_know_is_refused_before_the_file_is_read(scene: Scene) -> None:
-    with pytest.raises(InvalidRequest, match="stt-1 does not know the language yue") as refused:
+    with pytest.raises(InvalidRequest, match="stt-1 does not know the language yue$") as refused:
         await scene.transcribe(b"RIFF", "yue")
     assert refused.value.param == "language"
 
@@ -201,3 +202,24 @@ def test_javanese_has_its_iso_code_and_whispers_and_every_other_language_has_one
 
 def test_there_are_the_hundred_languages_of_large_v3() -> None:
     assert len(languages.LANGUAGES) == 100
+
+
+@pytest.mark.parametrize(("late", "for_a_second"), [(60.0, 1.0), (0.1, 0.0)])
+async def test_a_recording_that_would_be_late_because_of_others_is_refused(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, late: float, for_a_second: float
+) -> None:
+    scene.settings = dataclasses.replace(scene.settings, audio_second_seconds=for_a_second)
+    monkeypatch.setattr(ModelQueue, "seconds_late", lambda *_: late)
+    with pytest.raises(Busy, match="too busy") as refused:
+        await scene.transcribe(encode(SPEECH, "wav"))
+    assert int(refused.value.headers["Retry-After"]) >= 1
+    assert scene.triton.calls == []
+
+
+@pytest.mark.parametrize(("late", "for_a_second"), [(-0.1, 0.0), (1.0, 1.0)])
+async def test_a_recording_whose_own_length_moves_its_deadline_enough_is_transcribed(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, late: float, for_a_second: float
+) -> None:
+    scene.settings = dataclasses.replace(scene.settings, audio_second_seconds=for_a_second)
+    monkeypatch.setattr(ModelQueue, "seconds_late", lambda *_: late)
+    assert (await scene.transcribe(encode(SPEECH, "wav"))).text

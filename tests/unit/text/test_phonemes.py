@@ -2,7 +2,7 @@ import psutil
 import pytest
 from piper.phoneme_ids import DEFAULT_PHONEME_ID_MAP, phonemes_to_ids
 
-from frontend.text.alphabets import KokoroAlphabet, PiperAlphabet
+from frontend.text.alphabets import Alphabet, KokoroAlphabet, PiperAlphabet
 from frontend.text.phonemes import MOST_IDS, Utterance, phonemize, phonemize_first, phonemize_others
 from frontend.text.sentences import split
 
@@ -123,9 +123,10 @@ def test_kokoro_speaks_first_more_than_a_second_and_then_at_most_twice_what_was_
     assert max(lengths) > 150
 
 
-def test_sentences_after_a_short_first_one_are_short_too() -> None:
-    parts, others = phonemize_first(f"Hello. {_LONG}", KOKORO, split)
-    assert _lengths(phonemize_others(others, KOKORO, len(parts[0].ids)))[0] <= 22
+@pytest.mark.parametrize(("alphabet", "most"), [(ENGLISH, 2 * 78 + 1), (KOKORO, 22)])
+def test_sentences_after_a_short_first_one_are_short_too(alphabet: Alphabet, most: int) -> None:
+    parts, others = phonemize_first(f"Hi. {_LONG}", alphabet, split)
+    assert _lengths(phonemize_others(others, alphabet, len(parts[0].ids)))[0] <= most
 
 
 def test_kokoro_says_short_sentences_in_one_call_and_piper_does_not() -> None:
@@ -143,6 +144,11 @@ def test_joined_sentences_end_where_the_last_one_does() -> None:
 def test_the_lines_of_a_list_are_joined_with_pauses() -> None:
     (utterance,) = phonemize("Item one\n\nItem two\n\nItem three", KOKORO, split)
     assert "".join(map(chr, utterance.ids)).count(". ") == 2
+
+
+def test_joined_sentences_keep_their_own_ends() -> None:
+    (utterance,) = phonemize("How are you? Hello. Well.", KOKORO, split)
+    assert [symbol for symbol in map(chr, utterance.ids) if symbol in ".?"] == ["?", ".", "."]
 
 
 def test_sentences_leave_little_memory_behind() -> None:

@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -117,6 +118,33 @@ def test_a_text_that_is_read_in_parts_has_the_ids_of_the_whole(
 def test_many_texts_come_back_in_order(tokenizer: TextTokenizer) -> None:
     texts = [f"{'word ' * (number * 1_500)}{number}" for number in range(20)]
     assert [ids.tolist() for ids in tokenizer.texts(texts)] == [tokenizer.texts([text])[0].tolist() for text in texts]
+
+
+def test_many_long_texts_are_read_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, read = _of(tmp_path / "1", "a"), list[int]()
+
+    def ids(parts: list[str]) -> list[list[int]]:
+        read.append(sum(map(len, parts)))
+        return [[] for _ in parts]
+
+    monkeypatch.setattr(made, "_ids", ids)
+    made.texts(["a" * 32_768] * 20)
+    assert read == [8 * 32_768, 8 * 32_768, 4 * 32_768]
+
+
+@pytest.mark.parametrize(("length", "batches"), [(10, [1, 1]), (4_000, [2])])
+def test_only_long_texts_wake_the_threads_of_the_tokenizer(tmp_path: Path, length: int, batches: list[int]) -> None:
+    made, read = _of(tmp_path / "1", "a"), list[int]()
+    tokenizer = made._tokenizer
+
+    class Counting:
+        def encode_batch_fast(self, batch: list[str], **options: Any) -> Any:
+            read.append(len(batch))
+            return tokenizer.encode_batch_fast(batch, **options)
+
+    made._tokenizer = Counting()
+    made.texts(["a" * length] * 2)
+    assert read == batches
 
 
 def test_a_folder_without_settings_is_refused(tmp_path: Path) -> None:
