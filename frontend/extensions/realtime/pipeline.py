@@ -115,7 +115,7 @@ class LivePipeline:
         return Answer(stretch.words(words), arrays["language"].item().decode(), arrays["no_speech_prob"].item())
 
     async def parse(self, parses: Callable[[], T], size: int, context: RequestContext) -> T:
-        """Parse a message of ``size`` characters: a long one in a thread, because it takes long."""
+        """Parse a message of ``size`` bytes: a long one in a thread, because it takes long."""
         return parses() if size <= USUAL_MESSAGE else await self.threads.run(self._context(context), parses)
 
     async def reserve(self, item: Item, token: str, context: RequestContext, samples: int) -> Bill:

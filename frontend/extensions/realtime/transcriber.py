@@ -3,13 +3,14 @@
 import asyncio
 from collections import deque
 from collections.abc import Sequence
+from contextlib import suppress
 
 from aiohttp import WSCloseCode
 
 from frontend.access.throttles import WorkTimer
 from frontend.audio.decode import SAMPLE_RATE
 from frontend.dispatch.context import RequestContext
-from frontend.errors import ApiError, InsufficientQuota, Internal, RateLimited, Unauthorized
+from frontend.errors import ApiError, BadGateway, InsufficientQuota, Internal, RateLimited, Unauthorized
 from frontend.extensions.realtime import events
 from frontend.extensions.realtime.agreement import TimedWord, is_rushed, repeats_itself
 from frontend.extensions.realtime.items import Item, milliseconds
@@ -237,7 +238,7 @@ class Transcriber:
             item.bill.release()
 
     def _charge(self, item: Item, samples: int) -> int:
-        """Charge an item, and return the milliseconds."""
+        """Charge an item, and return the milliseconds. Raises ``BadGateway`` if the charge cannot be written."""
         assert item.bill is not None
         charged = milliseconds(samples)
         item.bill.settle(charged)
@@ -248,14 +249,16 @@ class Transcriber:
         return charged
 
     def _leave(self, item: Item) -> None:
-        """End an item without its last pass: the client pays for the audio whose words it has read."""
+        """End an item without its last pass: the client pays for the audio whose words it has read.
+
+        What cannot be charged is free.
+        """
         item.left = True
         if item.bill is not None:
-            try:
+            with suppress(BadGateway):
                 if item.sent and not item.bill.charged:
                     self._charge(item, min(item.sent, item.samples))
-            finally:
-                item.bill.release()
+            item.bill.release()
 
 
 def _words(item: Item, answer: Answer) -> Sequence[TimedWord]:

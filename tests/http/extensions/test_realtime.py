@@ -18,6 +18,7 @@ from pydantic import TypeAdapter
 
 from frontend.concurrency.turnstile import Turnstile
 from frontend.errors import BadGateway
+from frontend.extensions.realtime import wire
 from frontend.http import connection as connections
 from frontend.operations.transcription.pipeline import TranscriptionPipeline
 from frontend.tritons.triton import Arrays
@@ -130,8 +131,9 @@ async def test_an_item_without_a_word_is_free(client: Client, triton: FakeTriton
 
 
 async def test_a_long_item_ends_in_a_short_pause_before_the_models_window_does(
-    client: Client, triton: FakeTriton
+    client: Client, triton: FakeTriton, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(wire, "_AUDIO_AHEAD", 60.0)
     async with live(client) as session:
         await session.configure(**BY_CLIENT)
         await session.say(pcm(say("Good morning everybody, here we are. " * 16)), 96_000)
@@ -208,7 +210,8 @@ async def test_a_message_that_is_too_large_ends_the_session(client: Client) -> N
         assert await session.closed() == 1009
 
 
-async def test_a_recording_may_come_in_one_message(client: Client) -> None:
+async def test_a_recording_may_come_in_one_message(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(wire, "_AUDIO_AHEAD", 60.0)
     sound = np.concatenate([say("one two three"), silence(0.5)] * 20)
     async with live(client) as session:
         await session.configure(**BY_CLIENT)
