@@ -30,7 +30,7 @@ builder=${BUILDER:-}
 for found in docker podman buildah; do
   [ -n "$builder" ] || ! usable "$found" || builder=$found
 done
-version=$(sed -n 's/^version = "\(.*\)"$/\1/p' pyproject.toml)
+version=$(sed -n '/^version = /{s/.*"\(.*\)"$/\1/p;q}' pyproject.toml)
 tag=${TAG:-$version}
 registry=${REGISTRY:-localhost/quartet}
 if [ -n "$push" ] && [ "${registry%%/*}" = localhost ]; then

@@ -10,10 +10,10 @@ COPY model_repository/requirements.txt model_repository/triton.args \
     model_repository/triton.env /app/model_repository/
 COPY scripts/local_triton /app/scripts/local_triton
 COPY scripts/__init__.py scripts/machine.py /app/scripts/
-COPY scripts/run/__init__.py scripts/run/fit.py scripts/run/model_configs.py /app/scripts/run/
+COPY scripts/run/__init__.py scripts/run/fit.py scripts/run/fit_overrides.py scripts/run/model_configs.py \
+    /app/scripts/run/
 COPY frontend/__init__.py /app/frontend/
-COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catalogue/voices.py \
-    /app/frontend/catalogue/
+COPY frontend/catalogue /app/frontend/catalogue
 ENV PIP="python -m pip --python /opt/quartet/bin/python"
 RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
     python -m venv --without-pip /opt/quartet \
@@ -21,7 +21,7 @@ RUN --mount=type=secret,id=pip,target=/etc/pip.conf \
         -r scripts/local_triton/requirements.txt
 ENV PATH=/opt/quartet/bin:${PATH}
 # At build time, because a container's root may be read-only.
-RUN python -c "from pathlib import Path; from scripts.local_triton import assemble, checks; \
+RUN python -c "from pathlib import Path; from scripts.local_triton import assemble, checks; checks.find_libpython(); \
     assemble.assemble_backends(checks.find_wheel(), Path('/app/backends'))"
 COPY docker/tritonserver.py /opt/quartet/bin/tritonserver
 COPY docker/triton.sh /app/model_repository/

@@ -16,10 +16,10 @@ RUN install --directory --owner 1000 /cuda
 # Code that fits threads and instances to the container.
 COPY scripts/__init__.py scripts/machine.py /app/scripts/
 COPY scripts/local_triton/__init__.py scripts/local_triton/checks.py /app/scripts/local_triton/
-COPY scripts/run/__init__.py scripts/run/fit.py scripts/run/model_configs.py /app/scripts/run/
+COPY scripts/run/__init__.py scripts/run/fit.py scripts/run/fit_overrides.py scripts/run/model_configs.py \
+    /app/scripts/run/
 COPY frontend/__init__.py /app/frontend/
-COPY frontend/catalogue/__init__.py frontend/catalogue/exports.py frontend/catalogue/voices.py \
-    /app/frontend/catalogue/
+COPY frontend/catalogue /app/frontend/catalogue
 
 FROM image AS sbom
 COPY docker/sbom.py docker/requirements.txt /tmp/

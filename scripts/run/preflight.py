@@ -44,7 +44,7 @@ _PACKAGES = Need(_VENV, 3.5 * _GB, "packages and what their installer keeps")
 _MEMORY = {"demo": 5 * _GB, "folder": 10 * _GB, "hub": 10 * _GB}
 # Duration on two cores.
 _MINUTES = {_PACKAGES.what: ", 1 to 5 minutes"}
-_DEMO_MINUTES = {"exports": ", made here in 2 to 5 minutes"}
+_DEMO_MINUTES = {"exports": ", made here in 3 to 7 minutes"}
 _PRECISIONS = {"run": ("auto", "int8", "bf16", "fp32"), "export": ("auto", "int8", "bf16", "fp32", "fp16")}
 
 

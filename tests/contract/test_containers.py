@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -130,3 +131,17 @@ def test_the_exports_image_takes_a_pytorch_without_cuda(
     asked = log.read_text(encoding="utf-8")
     assert [" ".join(way) for way in re.findall(r"^(\w+) .*requirements-(\w+)\.txt$", asked, re.MULTILINE)] == ways
     assert "-r scripts/export_models/requirements.txt" in asked
+
+
+def test_an_image_is_built_with_the_version_and_its_own_base(tmp_path: Path) -> None:
+    podman = tmp_path / "podman"
+    podman.write_text('#!/bin/sh\n[ "$1" = image ] || printf "<%s>" "$@"\n', encoding="utf-8")
+    podman.chmod(0o755)
+    command = [str(ROOT / "docker" / "build.sh"), "--base", "export=debian:12", "export", "frontend"]
+    environ = {"PATH": f"{tmp_path}:/usr/bin:/bin", "BUILDER": "podman"}
+    done = subprocess.run(command, env=environ, capture_output=True, text=True, check=True)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    for name, given in zip(("export", "frontend"), done.stdout.split("<build>")[1:], strict=True):
+        assert f"<localhost/quartet/{name}:{version}>" in given
+        assert f"<VERSION={version}>" in given
+        assert ("<BASE=debian:12>" in given) == (name == "export")

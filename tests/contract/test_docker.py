@@ -196,21 +196,35 @@ def test_a_dockerfile_copies_what_exists_and_runs_as_an_ordinary_user(path: Path
     assert re.findall(r"^USER (.+)$", text, re.MULTILINE)[-1] != "root"
 
 
-def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_changes(tmp_path: Path) -> None:
-    """The content of the export image in a clean folder."""
-    app, models = tmp_path / "app", tmp_path / "models"
+def _copy_content(dockerfile: str, root: Path) -> None:
+    """Put what an image has of the checkout into ``root``/app."""
     weights = ("*.onnx", "*.data", "*.bin", "*.compiled", "whisper", "tokenizer.json", "exported.json", "__pycache__")
-    dockerfile = (ROOT / "docker/export.Dockerfile").read_text()
     ignored = shutil.ignore_patterns(*weights)
     for words in re.findall(r"^COPY ([^-].*)$", dockerfile.replace("\\\n", ""), re.MULTILINE):
         *sources, target = words.split()
-        place = tmp_path / target.lstrip("/")
+        place = root / target.lstrip("/")
         for source in (ROOT / name for name in sources if target.startswith("/app/")):
             if source.is_dir():
                 shutil.copytree(source, place, ignore=ignored, symlinks=True, dirs_exist_ok=True)
             else:
                 (place if target.endswith("/") else place.parent).mkdir(parents=True, exist_ok=True)
                 shutil.copy(source, place)
+
+
+@pytest.mark.parametrize("image", ["triton", "triton-embedded"])
+def test_tritons_image_has_the_code_that_fits_the_models_to_its_container(tmp_path: Path, image: str) -> None:
+    _copy_content(_read(f"docker/{image}.Dockerfile"), tmp_path)
+    (tmp_path / "models").mkdir()
+    command = [sys.executable, "-m", "scripts.run.fit", "--repository", "../models"]
+    done = subprocess.run(command, cwd=tmp_path / "app", capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_exports_image_selects_a_whole_export_and_keeps_it_until_something_changes(tmp_path: Path) -> None:
+    """The content of the export image in a clean folder."""
+    app, models = tmp_path / "app", tmp_path / "models"
+    dockerfile = _read("docker/export.Dockerfile")
+    _copy_content(dockerfile, tmp_path)
     environment = {"PATH": f"{BIN}:/usr/bin:/bin", "HOME": str(tmp_path)}
     small_voices.write_six(tmp_path / "checkpoints" / VOICES.repository)
     entry = re.findall(r'^ENTRYPOINT \["python", (.+)\]$', dockerfile, re.MULTILINE)

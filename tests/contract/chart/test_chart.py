@@ -10,11 +10,13 @@ import pytest
 
 from frontend.config.settings import Settings
 from tests.contract.chart import checks
-from tests.contract.chart.helm import CHART, Helm, HelmError, name
+from tests.contract.chart.helm import CHART, Helm, HelmError, Manifest, name
 from tests.contract.chart.kinds import kinds
 
 ONE_SERVER, CLUSTER = (f"{CHART}/values-{name}.yaml" for name in ("one-server", "cluster"))
 _IMAGES = ("models.from=image", "models.image.reference=quartet/models:1", "models.image.assets=quartet/assets:1")
+# By which a waiting pod's message finds the Job of the export.
+_SELECTED = ("app.kubernetes.io/instance", "app.kubernetes.io/component")
 SWITCHES: Sequence[Sequence[str]] = (
     ("frontend.charges.claim=false", "frontend.autoscaling.enabled=true"),
     ("autoscaling.engine=hpa", "monitoring.enabled=false"),
@@ -131,16 +133,46 @@ def test_the_export_reads_a_claim_with_checkpoints(helm: Helm) -> None:
     assert volumes["folder"]["persistentVolumeClaim"] == {"claimName": "checkpoints", "readOnly": True}
 
 
-def test_the_export_reads_a_claim_with_exported_voices_and_repeats_with_its_revision(helm: Helm) -> None:
-    jobs = []
-    for revision in ("1", "2"):
-        rendered = helm.render("models.voices.claim=voices", f"models.voices.revision=r{revision}")
-        jobs += [each for each in rendered if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]
-    spec = jobs[0]["spec"]["template"]["spec"]
+def test_the_export_reads_a_claim_with_exported_voices(helm: Helm) -> None:
+    _, job = _export(helm, "models.voices.claim=voices")
+    spec = job["spec"]["template"]["spec"]
     (volume,) = [each for each in spec["volumes"] if each["name"] == "voices"]
     assert volume["persistentVolumeClaim"] == {"claimName": "voices", "readOnly": True}
     assert {"name": "voices", "mountPath": "/voices", "readOnly": True} in spec["containers"][0]["volumeMounts"]
-    assert jobs[0]["metadata"]["name"] != jobs[1]["metadata"]["name"]
+
+
+@pytest.mark.parametrize("files", ["voices", "folder"])
+@pytest.mark.parametrize("changed", ["claim=b", "revision=r2"])
+def test_changed_voices_and_checkpoints_are_another_export_in_a_folder_of_its_own(
+    helm: Helm, files: str, changed: str
+) -> None:
+    given = f"models.{files}.claim=a"
+    before, after = (_export(helm, given, *more) for more in ((), (f"models.{files}.{changed}",)))
+    assert before[0] != after[0]
+    assert _folder(before[1]) != _folder(after[1])
+
+
+def test_a_job_cannot_be_changed_so_other_variables_make_another_job_of_the_same_export(helm: Helm) -> None:
+    mirror = ("models.extraEnv[0].name=HF_ENDPOINT", "models.extraEnv[0].value=https://mirror.intern")
+    before, after = _export(helm), _export(helm, *mirror)
+    assert before[0] != after[0]
+    assert _folder(before[1]) == _folder(after[1])
+    others = [
+        [pod for owner, pod in checks.pods(helm.render(*values)) if "-export-" not in owner] for values in ((), mirror)
+    ]
+    assert others[0] == others[1]
+
+
+def _export(helm: Helm, *values: str) -> tuple[str, Manifest]:
+    """The Job of the export, after its name."""
+    (job,) = [each for each in helm.render(*values) if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]
+    return job["metadata"]["name"], job
+
+
+def _folder(job: Manifest) -> str:
+    name, folder = job["spec"]["template"]["spec"]["containers"][0]["args"][:2]
+    assert name == "--name"
+    return str(folder)
 
 
 @pytest.mark.parametrize("values", [[], ["engine=kserve"], ["secrets.existingSecret=ours"]], ids=str)
@@ -209,6 +241,7 @@ def test_an_ingress_passes_large_bodies_and_waits_for_the_longest_answer(helm: H
 def test_the_export_keeps_its_downloads_and_has_a_deadline_and_pods_say_that_they_wait(helm: Helm) -> None:
     rendered = helm.render("models.workSize=30Gi", "models.deadlineSeconds=3600", "models.claim.storageClass=disk")
     (job,) = [each for each in rendered if each["kind"] == "Job" and "-export-" in each["metadata"]["name"]]
+    selector = ",".join(f"{key}={job['metadata']['labels'][key]}" for key in _SELECTED)
     assert job["spec"]["activeDeadlineSeconds"] == 3600
     (work,) = [each for each in job["spec"]["template"]["spec"]["volumes"] if each["name"] == "work"]
     wanted = f"PersistentVolumeClaim {work['persistentVolumeClaim']['claimName']}"
@@ -224,7 +257,7 @@ def test_the_export_keeps_its_downloads_and_has_a_deadline_and_pods_say_that_the
     for container in waiting:
         script = container["command"][2].replace("sleep 2", "exit")
         done = subprocess.run(["sh", "-c", script], capture_output=True, text=True, check=False)
-        assert f"waiting for job/{job['metadata']['name']}," in done.stdout
+        assert f"'kubectl logs --selector {selector}'" in done.stdout
 
 
 def test_a_pod_that_waits_says_so_each_minute_and_begins_when_the_models_are_there(helm: Helm, tmp_path: Path) -> None:

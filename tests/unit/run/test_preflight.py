@@ -142,7 +142,7 @@ def test_the_first_start_says_what_it_takes() -> None:
     assert _said(RUN) == [
         "3.5 GB of packages and what their installer keeps, 1 to 5 minutes",
         "1.0 GB of downloads, unpacked",
-        "2.5 GB of exports, made here in 2 to 5 minutes",
+        "2.5 GB of exports, made here in 3 to 7 minutes",
     ]
     assert _said(replace(RUN, models="hub"))[1:] == ["9.7 GB of downloads", "12.0 GB of exports"]
 

@@ -159,8 +159,12 @@ topologySpreadConstraints:
 
 {{- /* The name of an export, by its image, source, precision and what is added. */}}
 {{- define "quartet.export" -}}
-{{- $voices := .Values.models.voices }}
-{{- $added := ternary (printf " %s %s" $voices.claim $voices.revision) "" (ne $voices.claim "") }}
+{{- $added := "" }}
+{{- range list .Values.models.voices .Values.models.folder }}
+{{- if .claim }}
+{{- $added = printf "%s %s %s" $added .claim .revision }}
+{{- end }}
+{{- end }}
 {{- range list "voices" "models" }}
 {{- $own := dig . "" $.Values.frontend.settings }}
 {{- if kindIs "map" $own }}
@@ -170,8 +174,9 @@ topologySpreadConstraints:
 {{- printf "%s %s %s%s" (include "quartet.image" (dict "root" . "name" "export")) .Values.models.source .Values.models.precision $added | sha256sum | trunc 8 }}
 {{- end }}
 
+{{- /* All that its pod has. Another Job of the same export finds it done. */}}
 {{- define "quartet.exportJob" -}}
-{{ include "quartet.name" . }}-export-{{ include "quartet.export" . }}
+{{ include "quartet.name" . }}-export-{{ list (include "quartet.export" .) .Values.models .Values.images .Chart | toJson | sha256sum | trunc 8 }}
 {{- end }}
 
 {{- /* The folder of one export. A Job's folder has the export's name, so revisions never share a folder. */}}
@@ -181,6 +186,7 @@ topologySpreadConstraints:
 
 {{- define "quartet.wait" -}}
 {{- if eq .root.Values.models.from "job" }}
+{{- $export := printf "app.kubernetes.io/instance=%s,app.kubernetes.io/component=export" .root.Release.Name }}
 initContainers:
   - name: models
     image: {{ include "quartet.image" (dict "root" .root "name" .image) }}
@@ -192,7 +198,7 @@ initContainers:
       - |
         tries=0
         until [ -d {{ include "quartet.repository" .root }}/ ]; do
-          [ $((tries % 30)) -gt 0 ] || echo "waiting for job/{{ include "quartet.exportJob" .root }}, which exports the models; its log says how far it is, and 'kubectl describe' of it whether it failed"
+          [ $((tries % 30)) -gt 0 ] || echo "waiting for the export of the models; 'kubectl logs --selector {{ $export }}' says how far it is, and 'kubectl describe jobs --selector {{ $export }}' whether it failed"
           tries=$((tries + 1))
           sleep 2
         done
