@@ -123,8 +123,7 @@ async def synthesize(caller: Caller) -> None:
         caller.owe(len(text) * _CHARACTER)
 
 
-async def converse(caller: Caller) -> None:
-    is_streamed = caller.rng.random() < 0.5
+async def converse(caller: Caller, is_streamed: bool) -> None:
     if answer := await caller.ask(CHAT, **chat("one two three", stream=is_streamed)):
         if is_streamed and b"[DONE]" not in answer:
             raise BrokenError
@@ -213,7 +212,8 @@ async def limited(caller: Caller) -> None:
 
 async def hang_up(caller: Caller) -> None:
     """Leave in the middle of some operation."""
-    kind = caller.rng.choice((embed, rerank, speak, stream_speech, hear, converse))
+    streamed = partial(converse, is_streamed=True)
+    kind: Kind = caller.rng.choice((embed, rerank, speak, stream_speech, hear, streamed))
     try:
         await asyncio.wait_for(kind(caller), caller.rng.uniform(0.005, 0.6))
     except TimeoutError:
@@ -259,7 +259,8 @@ KINDS: Mapping[str, tuple[Kind, int, frozenset[int]]] = {
     "streamed transcripts": (partial(_hear, model="stt-1", stream="true"), 4, OK),
     "mobile speech": (synthesize, 4, OK),
     "mobile transcriptions": (partial(_hear, path="/api/v1/audio/transcribe", file="audio"), 2, OK),
-    "chat": (converse, 8, OK),
+    "chat": (partial(converse, is_streamed=False), 4, OK),
+    "streamed chat": (partial(converse, is_streamed=True), 4, OK),
     "live sessions": (live, 2, OK),
     "hang-ups": (hang_up, 8, OK),
     "slow readers": (read_slowly, 3, OK),
@@ -269,4 +270,6 @@ KINDS: Mapping[str, tuple[Kind, int, frozenset[int]]] = {
     "a key at its limit": (limited, 4, frozenset({200, 429})),
 }
 # Kinds whose answer is in pieces: what fails behind the frontend may break them off.
-IN_PIECES = frozenset({"streamed speech", "streamed transcripts", "chat", "live sessions", "hang-ups", "slow readers"})
+IN_PIECES = frozenset(
+    {"streamed speech", "streamed transcripts", "chat", "streamed chat", "live sessions", "hang-ups", "slow readers"}
+)

@@ -1,13 +1,15 @@
 """Ten times the capacity: python -m tests.soak.overload --operations embeddings rerank --seconds 60
 
 Measures the peak of each operation, then sends ten times that, of each alone and with ``--together`` of all at once, by
-a free key in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
+free keys in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
 heeds Retry-After. Goodput is what both get. Then the callers hang up, and five seconds later nothing may be in hand.
+Callers, frontend and models share the processors, so a line also says what each of them used.
 """
 
 import argparse
 import asyncio
 import itertools
+import json
 import random
 import sys
 import time
@@ -22,16 +24,18 @@ import aiohttp
 
 from frontend.administration.commands.database import with_registry
 from frontend.administration.registry import Registry
+from frontend.config.reading import PREFIX
 from frontend.config.settings import Settings
 from scripts.benchmark.common.inputs import UNIT_OF, Call, calls, clip
 from scripts.benchmark.common.load import Client, Sample, closed, connected, form, units_of
 from scripts.benchmark.common.output import head, line
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
+from tests.soak.processor_time import processor_seconds
 from tests.soak.verdict import p95
 from tests.soak.watch import GAUGES, summed
 
-_TIMES, _DIFFERENT_CALLS, _PEAK_CALLERS = 10, 64, 16
+_TIMES, _DIFFERENT_CALLS, _PEAK_CALLERS, _KEYS = 10, 64, 16, 32
 _PEAK_SECONDS, _ALONE_SECONDS = 15.0, 10.0
 # The queue fills first.
 _RAMP_SECONDS, _EMPTY_SECONDS = 5.0, 5.0
@@ -43,6 +47,8 @@ _HEAD = (
     "without Retry-After",
     "goodput",
     "of the peak",
+    "of the peak, for the same processor time of the models",
+    "processors: models, frontends, callers",
     "health p95 ms",
     "company p95 ms: alone, beside",
     "times",
@@ -61,6 +67,14 @@ COMPANY: Mapping[str, Call] = {
 
 
 @dataclass(frozen=True)
+class Peak:
+    """The work of an operation's peak, and the processor time that its model takes for a unit."""
+
+    units_a_second: float
+    seconds_a_unit: float
+
+
+@dataclass(frozen=True)
 class Answer:
     """When it was whole, in seconds from the beginning of the flood, and whether it names a time to wait."""
 
@@ -71,11 +85,19 @@ class Answer:
     names_wait: bool
 
 
+async def _written(call: Call) -> tuple[bytes, str]:
+    """The body of a call and its content type, so that the callers do not make each body again."""
+    if call.file is None:
+        return json.dumps(call.body).encode(), "application/json"
+    body = form(call)()
+    return await body.as_bytes(), body.headers["Content-Type"]
+
+
 class _Flood:
     """Calls for whose answers nobody waits."""
 
-    def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
-        self._session, self._address = session, address
+    def __init__(self, session: aiohttp.ClientSession, address: str, keys: Sequence[str]) -> None:
+        self._session, self._address, self._keys = session, address, itertools.cycle(keys)
         self._loop = asyncio.get_running_loop()
         self._begun = self._loop.time()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -84,19 +106,20 @@ class _Flood:
 
     async def arrive(self, operation: str, rate: float, seconds: float) -> None:
         """Send ``rate`` calls a second on average."""
-        rng, waiting, at = random.Random(operation), itertools.cycle(calls(operation, _DIFFERENT_CALLS, 2)), 0.0
+        rng, at = random.Random(operation), 0.0
+        waiting = itertools.cycle([(call, *await _written(call)) for call in calls(operation, _DIFFERENT_CALLS, 2)])
         while (at := at + rng.expovariate(rate)) < seconds:
             await asyncio.sleep(max(0.0, self._begun + at - self._loop.time()))
             self.sent += 1
-            task = asyncio.create_task(self._call(operation, next(waiting)))
+            task = asyncio.create_task(self._call(operation, *next(waiting)))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _call(self, operation: str, call: Call) -> None:
+    async def _call(self, operation: str, call: Call, body: bytes, kind: str) -> None:
         status, names_wait, units = 0, True, call.units
+        headers = {"Content-Type": kind, "Authorization": f"Bearer {next(self._keys)}"}
         try:
-            data = None if call.file is None else form(call)
-            async with self._session.post(self._address + call.path, json=call.body, data=data) as response:
+            async with self._session.post(self._address + call.path, data=body, headers=headers) as response:
                 units = units_of(call, await response.read())
                 status, names_wait = response.status, "Retry-After" in response.headers
         except (aiohttp.ClientError, OSError):
@@ -110,14 +133,13 @@ class _Flood:
         await asyncio.gather(*left, return_exceptions=True)
 
 
-def flood(address: str, key: str, rates: Mapping[str, float], seconds: float) -> tuple[int, list[Answer]]:
+def flood(address: str, keys: Sequence[str], rates: Mapping[str, float], seconds: float) -> tuple[int, list[Answer]]:
     """Send this many calls of each operation a second, and hang up at the end. Returns how many were sent."""
 
     async def run() -> tuple[int, list[Answer]]:
-        headers, timeout = {"Authorization": f"Bearer {key}"}, aiohttp.ClientTimeout(total=600)
-        connector = aiohttp.TCPConnector(limit=0)
-        async with aiohttp.ClientSession(connector=connector, timeout=timeout, headers=headers) as session:
-            client = _Flood(session, address)
+        timeout, connector = aiohttp.ClientTimeout(total=600), aiohttp.TCPConnector(limit=0)
+        async with aiohttp.ClientSession(connector=connector, timeout=timeout) as session:
+            client = _Flood(session, address, keys)
             await asyncio.gather(*(client.arrive(name, rate, seconds) for name, rate in rates.items()))
             await client.hang_up()
             return client.sent, client.answers
@@ -156,21 +178,26 @@ class Overload:
         self._target, self._seconds = target, seconds
         self._root = target.address.removesuffix("/v1")
         self._settings = Settings(database=target.database)
+        self._keys: list[str] = []
         self.faults: list[str] = []
 
     async def measure(self, operations: Sequence[str], *, together: bool) -> None:
         """Print a line for each operation under load, and one for all of them."""
-        key = await asyncio.to_thread(with_registry, self._settings, _company_key)
+        key, *self._keys = await asyncio.to_thread(with_registry, self._settings, _keys)
         async with (
             connected(self._target.address, self._target.key) as free,
             connected(self._target.address, key) as own,
         ):
-            peaks, rates, alone = {}, {}, {}
+            peaks, rates, alone = dict[str, Peak](), {}, {}
             for operation in operations:
                 work = calls(operation, _DIFFERENT_CALLS, 1)
                 await closed(free, work, 4, 3.0)
+                before = processor_seconds()
                 peak = summary(await closed(free, work, _PEAK_CALLERS, _PEAK_SECONDS))
-                peaks[operation], rates[operation] = peak.units_a_second, _TIMES * peak.calls_a_second
+                models = processor_seconds()["models"] - before["models"]
+                units = peak.units_a_second * peak.seconds
+                peaks[operation] = Peak(peak.units_a_second, models / units)
+                rates[operation] = _TIMES * peak.calls_a_second
                 alone[operation] = (await self._beside(own, [operation], _ALONE_SECONDS))[operation]
             print(head(_HEAD), flush=True)
             loads = [list(operations)] if together else [[operation] for operation in operations]
@@ -185,35 +212,39 @@ class Overload:
     async def _under(
         self,
         rates: Mapping[str, float],
-        peaks: Mapping[str, float],
+        peaks: Mapping[str, Peak],
         alone: Mapping[str, Sequence[Sample]],
         own: Client,
     ) -> None:
         until, seconds = asyncio.Event(), self._seconds
         with ProcessPoolExecutor(1, get_context("spawn")) as pool:
-            given = (self._target.address, self._target.key, rates, seconds)
+            given = (self._target.address, self._keys, rates, seconds)
             flooding = asyncio.get_running_loop().run_in_executor(pool, flood, *given)
             await asyncio.sleep(_RAMP_SECONDS)
+            before, began = processor_seconds(), time.monotonic()
             health = asyncio.create_task(_health(self._root, until))
             company = asyncio.create_task(_company(own, list(rates), until))
             sent, answers = await flooding
             until.set()
+            used = {name: each - before[name] for name, each in processor_seconds().items()}
+            used = {name: each / (time.monotonic() - began) for name, each in used.items()}
         await company
         await asyncio.sleep(_EMPTY_SECONDS)
         text = await asyncio.to_thread(_read, f"{self._root}/metrics")
         left = {name: value for name in GAUGES if (value := summed(text, name))}
-        self._tell(rates, peaks, alone, sent, answers, await health, await company, left)
+        self._tell(rates, peaks, alone, sent, answers, await health, await company, left, used)
 
     def _tell(
         self,
         rates: Mapping[str, float],
-        peaks: Mapping[str, float],
+        peaks: Mapping[str, Peak],
         alone: Mapping[str, Sequence[Sample]],
         sent: int,
         answers: Sequence[Answer],
         health: Sequence[float],
         company: Mapping[str, Sequence[Sample]],
         left: Mapping[str, float],
+        used: Mapping[str, float],
     ) -> None:
         statuses = Counter(answer.status for answer in answers)
         silent = sum(answer.status in (429, 502) and not answer.names_wait for answer in answers)
@@ -223,7 +254,9 @@ class Overload:
                 good[answer.operation] += answer.units / (self._seconds - _RAMP_SECONDS)
         for name, samples in company.items():
             good[name] += sum(each.units for each in samples if each.status == 200) / (self._seconds - _RAMP_SECONDS)
-        parts = {name: good[name] / peaks[name] for name in rates}
+        parts = {name: good[name] / peaks[name].units_a_second for name in rates}
+        # What the models computed at the speed of the peaks, in the processor time that they had.
+        efficiency = sum(good[name] * peaks[name].seconds_a_unit for name in rates) / used["models"]
         idle = {name: p95([each.seconds for each in alone[name]]) for name in rates}
         beside = {name: p95([each.seconds for each in company[name]]) for name in rates}
         refused = Counter(each.status for samples in company.values() for each in samples if each.status != 200)
@@ -235,6 +268,8 @@ class Overload:
             silent,
             ", ".join(f"{good[each]:.0f} {UNIT_OF[each]}" for each in rates),
             ", ".join(f"{100 * part:.0f} %" for part in parts.values()) + f" (sum {100 * sum(parts.values()):.0f} %)",
+            f"{100 * efficiency:.0f} %",
+            ", ".join(f"{each:.2f}" for each in used.values()),
             f"{1000 * p95(health):.0f}",
             ", ".join(f"{1000 * idle[each]:.0f}, {1000 * beside[each]:.0f}" for each in rates),
             ", ".join(f"{beside[each] / idle[each]:.1f}" for each in rates),
@@ -261,8 +296,10 @@ def _read(url: str) -> str:
     return text
 
 
-async def _company_key(registry: Registry) -> str:
-    return await registry.create("company", "company", None, {}, None)
+async def _keys(registry: Registry) -> list[str]:
+    """A company's key and those of the flood."""
+    tiers = ["company", *["free"] * _KEYS]
+    return [await registry.create(f"{tier} {number}", tier, None, {}, None) for number, tier in enumerate(tiers)]
 
 
 def main() -> int:
@@ -271,7 +308,8 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0, help="of each load")
     parser.add_argument("--together", action="store_true", help="all these operations at once")
     given = parser.parse_args()
-    with own_product() as target:
+    # The callers stand for those of many addresses.
+    with own_product(variables={f"{PREFIX}CONNECTIONS_PER_ADDRESS": "0"}) as target:
         overload = Overload(target, given.seconds)
         asyncio.run(overload.measure(given.operations, together=given.together))
     print(*overload.faults or ["every promise was kept"], sep="\n", flush=True)

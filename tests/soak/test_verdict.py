@@ -21,8 +21,8 @@ CALM = Soak(3600.0, [FINE], [], [], {"quartet_in_flight of frontend 1": 0.0}, [0
 LEDGER = Ledger([("soak-1", 30, True)], 30, TOP_UP - 30, 0)
 
 
-def _look(at: float, memory: float, files: float = 40) -> Look:
-    return Look(at, {"frontend 2": Process(7, int(memory), int(files))}, {}, {}, 0.01)
+def _look(at: float, memory: float, files: float = 40, of: str = "frontend 2") -> Look:
+    return Look(at, {of: Process(7, int(memory), int(files))}, {}, {}, 0.01)
 
 
 def test_nothing_is_said_of_a_calm_soak() -> None:
@@ -55,6 +55,12 @@ def test_an_answer_breaks_a_promise_or_not(answer: Answer, windows: list[Window]
 @pytest.mark.parametrize(("a_minute", "said"), [(0.1 * _MB, 0), (2.0 * _MB, 1)])
 def test_memory_that_grows_all_the_time_is_a_leak(a_minute: float, said: int) -> None:
     looks = [_look(60.0 * minute, 400 * _MB + a_minute * minute) for minute in range(60)]
+    assert len(verdict(replace(CALM, looks=looks))) == said
+
+
+@pytest.mark.parametrize(("at_first", "said"), [(300, 0), (450, 1)])
+def test_a_model_that_keeps_something_for_each_length_may_fill_up(at_first: int, said: int) -> None:
+    looks = [_look(60.0 * minute, (at_first + 2 * minute) * _MB, of="Triton: whisper_turbo") for minute in range(60)]
     assert len(verdict(replace(CALM, looks=looks))) == said
 
 
@@ -124,3 +130,11 @@ def test_plots_have_a_line_of_each_name_and_a_band_of_each_fault() -> None:
     assert "&lt;a&gt;" in drawn
     assert "b &amp; c" in drawn
     assert drawn.count("<title>killed</title>") == drawn.count("<polyline") == 1
+
+
+def test_items_that_the_caller_of_a_broken_live_session_did_not_hear_of_may_be_charged() -> None:
+    charged = replace(LEDGER, rows=[*LEDGER.rows, ("item_1", 5, False)], by_day=LEDGER.by_day + 5)
+    broken = replace(FINE, kind="live sessions", id="soak-2", fate="lost", owes={}, may_owe=set())
+    assert books.faults(charged, [FINE, broken]) == []
+    assert books.faults(charged, [FINE, replace(broken, fate="whole")]) != []
+    assert books.faults(charged, [FINE, replace(broken, kind="chat")]) != []
