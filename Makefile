@@ -23,7 +23,7 @@ ifneq ($(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN)),)
 $(error there is no variable $(firstword $(filter-out $(VARIABLES) $(ENVIRONMENT) MAKE%,$(GIVEN))); there are $(VARIABLES) and settings such as QUARTET_THREADS)
 endif
 
-.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit docs release documents pictures format clean
+.PHONY: help check-python install run export demo prepare-test test-triton test-torch test-together test-contract test fuzz test-lab lint bench bench-peers tune mutants soak lock newest sbom audit docs release documents pictures format clean
 
 help: ## list the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | awk -F'\t' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -139,38 +139,41 @@ demo: $(VENV)/installed
 prepare-test: demo $(VENV)/installed-tests $(VENV)/installed-clients browser prometheus
 
 # Tests that start Triton run in one process and tests that load torch in another, so that each happens once. The output
-# of each process is printed at its end.
+# of each process is printed at its end. Those that load torch run beside the export of the demo.
 TRITON_TESTS := tests/triton tests/browser/test_playground.py
 TORCH_TESTS := $(addprefix tests/unit/,export_models whisper m3 kokoro)
 WITHOUT = $(patsubst %,--ignore=%,$(1))
 PYTEST = OMP_NUM_THREADS=1 $(NICE) $(BIN)/python -m pytest
 # Those with Triton wait for one process after the other, so they would be the last.
-test-torch test-together: NICE := nice -n 5
-PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "not alone" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
+test-torch test-together test-contract: NICE := nice -n 5
+MARKS := not alone
+test-contract: MARKS := not contract_only
+PRINT_AT_THE_END = @mkdir -p build && $(PYTEST) -q -m "$(MARKS)" -o cache_dir=build/$@.cache $(1) > build/$@.log 2>&1; \
 	  status=$$?; cat build/$@.log; exit $$status
 
-test-triton:
+test-triton: prepare-test
 	$(call PRINT_AT_THE_END,$(TRITON_TESTS))
 
-test-torch:
+test-torch: $(VENV)/installed-tests
 	$(call PRINT_AT_THE_END,$(TORCH_TESTS))
 
 # What the contract says of the operations, which holds with every extension on and beside added models too.
 CONTRACT_TESTS := $(patsubst %,tests/http/test_%.py,transcriptions speech embeddings rerank mobile errors aliases billing)
 
 # Three processes, because many tests wait, and no more, because each reads all tests first. In the order of the folders
-# the longest files, with few tests each, come first. Lint runs after these tests, while the longer ones of Triton still
-# run. With restarts of a worker that crashed, pytest-xdist waits for ever.
-test-together:
+# the longest files, with few tests each, come first. With restarts of a worker that crashed, pytest-xdist waits for ever.
+test-together: prepare-test
 	@$(PYTEST) -n 3 --max-worker-restart=0 --dist loadfile --no-loadscope-reorder -m "not alone" $(call WITHOUT,$(TRITON_TESTS) $(TORCH_TESTS))
-	@TEST_EXTENSIONS=all TEST_ADDED_MODELS=1 $(PYTEST) -q -m "not contract_only" $(CONTRACT_TESTS)
-	@$(MAKE) --no-print-directory lint
+
+test-contract: export TEST_EXTENSIONS := all
+test-contract: export TEST_ADDED_MODELS := 1
+test-contract: prepare-test
+	$(call PRINT_AT_THE_END,$(CONTRACT_TESTS))
 
 # The tests' packages come first: they may replace a version that the export, which runs during other installs, imports.
 test: check-python ## lint, export the demo models, and every test, also those with a real Triton; APT=1 installs a browser and Prometheus
 	@$(MAKE) --no-print-directory $(VENV)/installed-tests
-	@$(MAKE) --no-print-directory --output-sync -j 3 prepare-test
-	@$(MAKE) --no-print-directory -j 3 test-triton test-torch test-together
+	@$(MAKE) --no-print-directory -j 4 test-triton test-torch lint test-together test-contract
 	@$(PYTEST) -q -m alone $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 fuzz: $(VENV)/installed-fuzz ## random files, requests, bytes and histories, for an hour; FUZZ="--minutes 60 --seed 3 --only files"
