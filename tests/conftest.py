@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
+from aiohttp import web_app
 from aiohttp.test_utils import TestClient, TestServer
 from aiohttp.web import Application, Request
 
@@ -117,6 +118,8 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
     # Some tests call commands, which silence the logs of libraries.
     logging.disable(logging.NOTSET)
+    # aiohttp would keep the last sixty applications, of 10 MB each.
+    web_app._cached_build_middleware.cache_clear()
 
 
 @pytest.fixture(scope="session")

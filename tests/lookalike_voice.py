@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 # Channels of the encoder and flow, of the encoder's inner layers, and of the decoder's first.
-_WIDTH, _INNER, _DECODER = 32, 64, 128
+_WIDTH, _INNER, _DECODER = 32, 64, 64
 _SYMBOLS, _HEADS, _LAYERS = 256, 2, 6
 _COUPLINGS, _FLOW_LAYERS, _FLOW_KERNEL = 4, 4, 5
 _UPSAMPLING = ((8, 16), (8, 16), (4, 8))

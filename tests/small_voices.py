@@ -7,10 +7,16 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from scripts.export_models import checkpoints
+from scripts.export_models.sources import DemoSource
 from tests import lookalike_voice
 from tests.conftest import ROOT
 
-_DESCRIPTION = ROOT / "model_repository" / "piper_ryan" / "1" / "voice.json"
+
+@cache
+def _description() -> Path:
+    """That of the demo's voice; it is downloaded unless an export of the demo has done that."""
+    folder = DemoSource(ROOT / "build" / "export" / "demo").fetch(checkpoints.VOICES)
+    return checkpoints.voice_files(folder, "ryan")[1]
 
 
 @cache
@@ -27,7 +33,7 @@ def write_voice(path: Path) -> None:
     """Write the ``.onnx`` file of a voice, with its description next to it."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(_graph())
-    shutil.copy(_DESCRIPTION, path.with_name(f"{path.name}.json"))
+    shutil.copy(_description(), path.with_name(f"{path.name}.json"))
 
 
 def write_six(folder: Path) -> None:

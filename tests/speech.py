@@ -156,10 +156,10 @@ def amr(seconds: float) -> bytes:
     return b"#!AMR\n" + b"".join(b"\x04" + frame.tobytes() for frame in frames)
 
 
-def decoded(data: bytes, seconds: float = 60) -> NDArray[np.int16]:
-    """Decode a file of at most ``seconds`` with the product's code."""
+def decoded(data: bytes, seconds: float = 60, least_seconds: float = 0.0) -> NDArray[np.int16]:
+    """Decode a file of at most ``seconds``, and of ``least_seconds``, with the product's code."""
     samples = np.zeros(int(seconds * SAMPLE_RATE), np.int16)
-    return samples[: decode(io.BytesIO(data), samples)]
+    return samples[: decode(io.BytesIO(data), samples, least_seconds=least_seconds)]
 
 
 async def transcribe(

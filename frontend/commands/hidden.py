@@ -21,9 +21,8 @@ SHOWN = frozenset(item.name for item in fields(Settings) if item.name not in (*S
 _KINDS = ("postgresql", "postgres", "redis", "rediss", "sqlite")
 # Shorter values are parts of other words.
 _SHORTEST = 4
-# What stands before the last @ of a word is a user and a password, and a query may have a token.
-_USER = re.compile(r"(\w+://)?[^\s\"']*@")
-_QUERY = re.compile(r"(\w+://[^\s\"'?]*\?)[^\s\"']+")
+_WORD = re.compile(r"[^\s\"']+")
+_SCHEME, _ADDRESS = re.compile(r"\w+://"), re.compile(r"\w://")
 
 
 def hidden(address: str) -> str:
@@ -56,8 +55,18 @@ def secrets_of(values: Mapping[str, Any]) -> list[str]:
 def without_secrets(text: str, secrets: Iterable[str]) -> str:
     for secret in secrets:
         text = text.replace(secret, HIDDEN)
-    text = _QUERY.sub(rf"\1{HIDDEN}", _USER.sub(rf"\1{HIDDEN}@", text))
-    return without_credentials(text)
+    return without_credentials(_WORD.sub(_without_user_and_query, text))
+
+
+def _without_user_and_query(found: re.Match[str]) -> str:
+    """A word in which what stands before the last @ may be a user and a password, and a query may have a token."""
+    before, at, word = found[0].rpartition("@")
+    if at:
+        scheme = _SCHEME.match(before)
+        word = f"{scheme[0] if scheme else ''}{HIDDEN}@{word}"
+    address = _ADDRESS.search(word)
+    query = word.find("?", address.end()) + 1 if address else 0
+    return word[:query] + HIDDEN if 0 < query < len(word) else word
 
 
 def _of_address(value: str) -> Iterator[str]:

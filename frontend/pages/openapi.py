@@ -47,9 +47,9 @@ MEANINGS: dict[type[ApiError], str] = {
     UploadTimeout: "The body arrived too slowly.",
     TooLarge: "The file, the text or the body is too large.",
     UnsupportedMedia: "The audio format is not accepted, or the body is compressed.",
-    RateLimited: "Too many requests per minute, or (`insufficient_quota`) the balance is too low.",
+    RateLimited: "Too many requests per minute.",
     Internal: "An unexpected error; the log has it under the request id.",
-    BadGateway: "The model's server is unreachable, late or overloaded.",
+    BadGateway: "A part that the request needs is away, late or overloaded.",
 }
 # In the document's order.
 _FRAGMENTS = {

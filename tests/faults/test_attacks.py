@@ -25,7 +25,7 @@ def scene(stack: Stack) -> Scene:
 @pytest.mark.parametrize(
     ("name", "scale"),
     [
-        ("a malformed tensor among good ones", 0.5),
+        ("a malformed tensor among good ones", 0.25),
         ("three times 32 long texts, given up", 0.5),
         ("five files of two hours", 0.1),
         ("200 uploads dropped", 0.3),

@@ -227,7 +227,7 @@ def upstreams(data: bytes) -> None:
 def live_events(data: bytes) -> None:
     """The events of a live session, a line each."""
     config = SessionConfig("stt-1")
-    for line in data.decode("utf-8", "replace").splitlines():
+    for line in data.splitlines():
         try:
             event = read_event(line)
             id_of(event)

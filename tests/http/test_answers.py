@@ -65,13 +65,14 @@ async def test_an_answer_that_we_break_off_is_free(client: Client, settings: Set
 
 
 async def test_an_answer_that_cannot_be_charged_breaks_off(
-    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch, triton: FakeTriton
+    client: Client, books: Books, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     await books.top_up("acme", COST)
     with monkeypatch.context() as patched:
         patched.setattr(Spool, "add", find_disk_full)
         with pytest.raises(ClientError):
             await speak(client, key=ORG_KEY)
+    assert "unforeseen" not in caplog.text
     await client.app[CHARGES]._check()
     assert (await speak(client, key=ORG_KEY))[0] == 200
 

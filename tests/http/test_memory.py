@@ -49,6 +49,16 @@ async def test_decoded_speech_counts_until_the_answer(client: Client, triton: Fa
     await until(lambda: not _held(client))
 
 
+async def test_vectors_count_before_they_are_made(client: Client, triton: FakeTriton) -> None:
+    going = asyncio.Event()
+    triton.wait = going.wait
+    asking = asyncio.create_task(client.post(EMBED, json={"input": ["a"] * 10}))
+    await until(lambda: bool(triton.calls), 60)
+    assert _held(client) >= 10 * 1024 * 4
+    going.set()
+    assert (await asking).status == 200
+
+
 async def test_speech_counts_before_it_is_spoken(client: Client, triton: FakeTriton) -> None:
     text, going = "Hello there.", asyncio.Event()
     triton.wait = going.wait

@@ -66,6 +66,20 @@ async def test_scrapes_share_a_rendering_that_began_after_they_came() -> None:
     assert answers == [b"1", *[b"2"] * 100]
 
 
+async def test_the_next_rendering_waits_for_nine_times_as_long_as_the_last_one_took() -> None:
+    started: list[float] = []
+
+    def render() -> bytes:
+        started.append(time.monotonic())
+        time.sleep(0.02)
+        return b"all"
+
+    page = MetricsPage(render)
+    for _ in range(2):
+        await page.get()
+    assert started[1] - started[0] > 0.19
+
+
 async def test_a_scrape_that_is_cut_off_cuts_off_no_other() -> None:
     page = MetricsPage(lambda: b"all")
     cut_off, other = (asyncio.create_task(page.get()) for _ in range(2))

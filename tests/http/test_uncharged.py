@@ -39,6 +39,12 @@ async def _delivered_in_pieces(request: web.Request) -> web.StreamResponse:
     return await deliver(request, {}, pieces())
 
 
+async def _left(request: web.Request) -> web.StreamResponse:
+    assert request.transport is not None
+    request.transport.abort()
+    return await _delivered(request)
+
+
 def _returned(answer: Callable[[], web.StreamResponse]) -> Sends:
     async def send(request: web.Request) -> web.StreamResponse:
         return answer()
@@ -112,6 +118,13 @@ async def test_an_answer_that_cannot_be_charged_is_500(client: Client, settings:
 @pytest.mark.parametrize(("client", "status"), FAILS.values(), ids=FAILS, indirect=["client"])
 async def test_a_failure_is_free(client: Client, settings: Settings, status: int) -> None:
     assert (await _call(client))[0] == status
+    assert len(await charges(client, settings)) == 0
+
+
+@pytest.mark.parametrize("client", [_left], indirect=True)
+async def test_an_answer_whose_caller_left_before_its_first_byte_is_free(client: Client, settings: Settings) -> None:
+    with pytest.raises(aiohttp.ClientError):
+        await _call(client)
     assert len(await charges(client, settings)) == 0
 
 

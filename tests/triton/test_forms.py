@@ -24,7 +24,7 @@ from tests.conftest import ROOT
 from tests.contract.chart.checks import amount, pods
 from tests.contract.chart.helm import CHART, Helm, unpack
 from tests.triton.edits import EDITS, edited
-from tests.triton.images import Started, started
+from tests.triton.images import Started, started, write_small_graph
 
 pytestmark = pytest.mark.triton
 PROCESSORS = 6
@@ -119,6 +119,7 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     models, secrets = tmp_path_factory.mktemp("models"), tmp_path_factory.mktemp("secrets")
     for model in EDITS:
         shutil.copytree(ROOT / "model_repository" / model, models / "exports" / "earlier" / model)
+    write_small_graph(models / "exports" / "earlier" / "piper_ryan" / "1" / "model.onnx")
     places = {
         name: str(tmp_path_factory.mktemp(name.replace("/", "-"))) for name in ("folder", "voices", "etc/quartet")
     }

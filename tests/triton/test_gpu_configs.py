@@ -38,7 +38,7 @@ def triton(
     server = LocalTriton(repository, tmp_path_factory.mktemp("triton"), config_name=request.param)
     server.start()
     yield server
-    server.stop()
+    server.stop(at_once=True)
 
 
 @pytest.mark.parametrize("model", MODELS)

@@ -16,15 +16,20 @@ from frontend.errors import AccountRefused
 from frontend.tritons.triton import Triton
 from scripts.local_triton.settings import HEADER
 from tests.conftest import ROOT
-from tests.triton.images import Started, started
+from tests.triton.images import Started, started, write_small_graph
 
 pytestmark = pytest.mark.triton
 _SECRET = "a/secret+with&signs=="
-# A model that is not ours, in its own form.
+# Models that are not ours, in their own form; one takes as long as large models of ours to load.
 _FOREIGN = """
+import time
+
 import triton_python_backend_utils as pb_utils
 
 class TritonPythonModel:
+    def initialize(self, args):
+        time.sleep(SECONDS)
+
     def execute(self, requests):
         inputs = [pb_utils.get_input_tensor_by_name(request, "IN").as_numpy() for request in requests]
         return [pb_utils.InferenceResponse([pb_utils.Tensor("OUT", 2 * each)]) for each in inputs]
@@ -44,19 +49,20 @@ instance_group [
 
 
 def _repository(folder: Path) -> Path:
-    """An embedder and a voice, a voice whose graph is cut off, and a model of the operator's."""
-    source = ROOT / "model_repository"
-    for model in ("m3_embedder", "piper_ryan", "piper_broken"):
-        target, original = folder / model, source / model.replace("broken", "ryan")
-        shutil.copytree(original, target, ignore=shutil.ignore_patterns("configs"))
+    """A voice, a voice whose graph is cut off, and two models of the operator's."""
+    original = ROOT / "model_repository" / "piper_ryan"
+    for model in ("piper_ryan", "piper_broken"):
+        target = folder / model
+        shutil.copytree(original, target, ignore=shutil.ignore_patterns("configs", "*.onnx*", "*.wav"))
         config = (original / "config.pbtxt").read_text(encoding="utf-8")
         (target / "config.pbtxt").write_text(config.replace(original.name, model), encoding="utf-8")
-    foreign = folder / "their_own" / "1"
-    foreign.mkdir(parents=True)
-    (foreign / "model.py").write_text(_FOREIGN, encoding="utf-8")
-    (foreign.parent / "config.pbtxt").write_text(_FOREIGN_CONFIG, encoding="utf-8")
+        write_small_graph(target / "1" / "model.onnx")
+    for model, seconds in (("their_own", 0), ("their_slow", 2)):
+        (foreign := folder / model / "1").mkdir(parents=True)
+        (foreign / "model.py").write_text(_FOREIGN.replace("SECONDS", str(seconds)), encoding="utf-8")
+        (foreign.parent / "config.pbtxt").write_text(_FOREIGN_CONFIG, encoding="utf-8")
     graph = folder / "piper_broken" / "1" / "model.onnx"
-    graph.write_bytes(graph.read_bytes()[:1000])
+    graph.write_bytes(graph.read_bytes()[:20])
     return folder
 
 
@@ -74,7 +80,7 @@ def triton(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 
 def test_a_model_that_does_not_load_leaves_the_others_ready(triton: Started) -> None:
-    models = ("m3_embedder", "piper_ryan", "their_own", "piper_broken")
+    models = ("piper_ryan", "their_own", "their_slow", "piper_broken")
     assert [triton.status(f"/v2/models/{model}/ready") == 200 for model in models] == [True, True, True, False]
 
 
@@ -157,8 +163,8 @@ def test_the_pod_stays_ready_and_the_others_answer_20_callers_while_a_model_is_l
     with ThreadPoolExecutor(21) as callers:
         asking = [callers.submit(ask), *(callers.submit(infer, number) for number in range(20))]
         # Triton loads again only what has changed.
-        (repository / "m3_embedder" / "1" / "model.onnx").touch()
-        status = triton.status("/v2/repository/models/m3_embedder/load", post=True, secret=_SECRET)
+        (repository / "their_slow" / "1" / "model.py").touch()
+        status = triton.status("/v2/repository/models/their_slow/load", post=True, secret=_SECRET)
         ended.set()
     for each in asking:
         each.result()

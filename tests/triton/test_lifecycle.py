@@ -57,17 +57,6 @@ def _left(family: dict[int, str]) -> list[str]:
     return left
 
 
-def test_the_product_ends_with_its_caller(tmp_path: Path) -> None:
-    """As when 'make run' is killed: nobody is left to press Ctrl-C."""
-    command = [*_product(free_port(), tmp_path), "--end-with-parent"]
-    code = f"import subprocess; subprocess.run({command!r})"
-    caller = _start([sys.executable, "-c", code], tmp_path / "log")
-    family = _family(caller.pid)
-    caller.kill()
-    caller.wait()
-    assert _left(family) == []
-
-
 def _family(root: int) -> dict[int, str]:
     """The process ``root`` and everything it started, with command lines."""
     process, found = psutil.Process(root), {}
@@ -109,11 +98,13 @@ def _embeds(tmp_path: Path, port: int) -> bool:
         return False
 
 
-def test_a_dead_part_is_restarted_and_nothing_is_left_at_the_end(tmp_path: Path) -> None:
+def test_a_dead_part_is_restarted_and_nothing_is_left_when_the_caller_is_killed(tmp_path: Path) -> None:
+    """As when 'make run' is killed: nobody is left to press Ctrl-C."""
     port = free_port()
-    run = _start(_product(port, tmp_path), tmp_path / "log")
-    family = _family(run.pid)
-    assert len(family) > 4
+    code = f"import subprocess; subprocess.run({[*_product(port, tmp_path), '--end-with-parent']!r})"
+    caller = _start([sys.executable, "-c", code], tmp_path / "log")
+    family = _family(caller.pid)
+    assert len(family) > 5
     assert _shared_memory(family)
     for victim in ("bin/tritonserver", "frontend serve"):
         _kill(family, victim)
@@ -122,10 +113,11 @@ def test_a_dead_part_is_restarted_and_nothing_is_left_at_the_end(tmp_path: Path)
         while not _embeds(tmp_path, port):
             assert time.monotonic() < deadline, victim
             time.sleep(0.2)
-        family |= _family(run.pid)
-    os.kill(run.pid, signal.SIGTERM)
-    assert run.wait(_GONE_SECONDS) == 0
+        family |= _family(caller.pid)
+    caller.kill()
+    caller.wait()
     assert _left(family) == []
+    assert "stopping: requests in flight are finished" in (tmp_path / "log").read_text(encoding="utf-8")
     assert _shared_memory(family) == set()
     with socket.socket() as probe:
         assert probe.connect_ex(("127.0.0.1", port)) != 0

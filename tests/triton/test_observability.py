@@ -36,7 +36,7 @@ _QUERIES = [
 _METRIC = re.compile(r"\b(?:quartet_\w+|nv_(?!gpu_)\w+)")
 # Long enough for what callers do, and for a rate of it.
 _MOST_SECONDS = 30
-_TEXT = "Good morning Anna, can you buy some bread today?"
+_TEXT = "Good morning, Anna."
 
 
 async def _work(address: str, key: str) -> None:
@@ -71,7 +71,7 @@ def prometheus(
     environ = prepare(folder, REDIS=redis_server.url)
 
     def load(address: str, key: str) -> None:
-        while not over.wait(0.5):
+        while not over.wait(2):
             uvloop.run(_work(f"{address}/v1", key))
 
     with running(environ) as other:

@@ -102,9 +102,9 @@ def test_a_long_recording_comes_back_complete_in_order_and_on_time(client: opena
 
 
 def test_a_long_text_is_spoken_whole(client: openai.OpenAI) -> None:
-    text = " ".join(said for _, said in sentences("en"))[:1200]
+    text = " ".join(said for _, said in sentences("en"))[:600]
     audio = client.audio.speech.create(model="tts-1", voice="ryan", input=text, response_format="mp3")
-    assert len(decoded(audio.content, 3600)) / 16_000 > 60
+    assert len(decoded(audio.content, 3600)) / 16_000 > 30
 
 
 @pytest.mark.parametrize("query", ["How do I reset my password?", "Comment choisir un nouveau mot de passe ?"])

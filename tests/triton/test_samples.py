@@ -1,5 +1,6 @@
 """Every sample of the pages, run as its reader runs it: in a folder of its page, against the product."""
 
+import json
 import os
 import re
 import shutil
@@ -109,14 +110,16 @@ def folders(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Mapping[P
         client.audio.speech.create(model="tts-1", voice="ryan", input=SENTENCE).write_to_file(spoken)
     audio, rate = soundfile.read(spoken)
     sound = (soxr.resample(audio, rate, 24_000) * 32767).astype(np.int16).tobytes()
-    made = {page: tmp_path_factory.mktemp(page.stem) for page in PAGES}
+    database = tmp_path_factory.mktemp("database") / "quartet.sqlite3"
+    with_database(Settings(database=f"sqlite:///{database}"), _nothing)
+    made = {page: tmp_path_factory.mktemp(page.stem) for page in {sample.page for sample in RUN}}
     for folder in made.values():
         (folder / ".venv").symlink_to(sys.prefix)
         (folder / "node_modules").symlink_to(CLIENTS / "node" / "node_modules")
         for name in ("build", "data", "recordings", "chapters"):
             (folder / name).mkdir()
         write_env(folder / "build" / "demo.env", stack.environment())
-        with_database(Settings(database=f"sqlite:///{folder}/data/quartet.sqlite3"), _nothing)
+        shutil.copy(database, folder / "data")
         (folder / "texts.jsonl").write_text(f'{{"text": "{SENTENCE}"}}\n', encoding="utf-8")
         (folder / "texts.txt").write_text("".join(f"{SENTENCE} {number}\n" for number in range(12)), encoding="utf-8")
         (folder / "chapters" / "one.txt").write_text(SENTENCE, encoding="utf-8")
@@ -130,14 +133,25 @@ async def _nothing(engine: object) -> None:
     return
 
 
+@pytest.fixture(scope="module")
+def forks() -> Iterator["subprocess.Popen[str]"]:
+    command, pipe = [str(CLIENTS / "bin" / "python"), "-m", "tests.clients.forks"], subprocess.PIPE
+    with subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, text=True) as running:
+        yield running
+
+
 @pytest.mark.parametrize("sample", RUN, ids=lambda sample: f"{sample.page.stem}:{sample.line} {sample.language}")
 def test_a_sample_does_what_the_page_says(
-    stack: Stack, extended: Mapping[str, str], folders: Mapping[Path, Path], sample: Sample
+    stack: Stack,
+    extended: Mapping[str, str],
+    folders: Mapping[Path, Path],
+    forks: "subprocess.Popen[str]",
+    sample: Sample,
 ) -> None:
     folder = folders[sample.page]
     other = sample.page.stem == "extensions" or "QUARTET_ADMIN_KEY" in sample.text
     own = {**stack.environment(), **(extended if other else {})}
-    said = _said(sample, folder, {**own, "KEY": stack.api_key})
+    said = _said(sample, folder, {**own, "KEY": stack.api_key}, forks)
     assert comparable(said).startswith(sample.begins)
     if sample.language != "bash":
         assert said.startswith(next((prints for line, prints in PRINTS.items() if line in sample.text), ""))
@@ -145,29 +159,36 @@ def test_a_sample_does_what_the_page_says(
     assert [file for file in folder.glob("hello*") if b"error" in file.read_bytes()[:100]] == []
 
 
-def _said(sample: Sample, folder: Path, own: Mapping[str, str]) -> str:
+def _said(sample: Sample, folder: Path, own: Mapping[str, str], forks: "subprocess.Popen[str]") -> str:
     address = own["QUARTET_URL"].removeprefix("http://")
     text = _LOCAL.sub(address, sample.text).replace("$QUARTET_URL", own["QUARTET_URL"])
     script = folder / f"sample.{ {'bash': 'sh', 'python': 'py', 'js': 'mjs'}[sample.language] }"
     call = next((call for line, call in CALLS.items() if line in text), "")
     script.write_text(text + call, encoding="utf-8")
-    command = {
-        "bash": ["bash", "-e", "-o", "pipefail"],
-        # A backend that issues tokens is no client.
-        "python": [sys.executable if "import jwt" in text else str(CLIENTS / "bin" / "python")],
-        "js": [str(CLIENTS / "bin" / "node")],
-    }[sample.language]
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     # What a sample installs must be here already, and 'quartet' is this checkout's.
-    environment = {**os.environ, **own, "PATH": path, "PIP_NO_INDEX": "1", "PYTHONPATH": str(ROOT)}
-    done = subprocess.run(
-        [*command, script.name, "hello.pcm"],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, f"{text}\n{done.stdout}{done.stderr}"
-    return done.stdout
+    environ = {**os.environ, **own, "PATH": path, "PIP_NO_INDEX": "1", "PYTHONPATH": str(ROOT)}
+    # A backend that issues tokens is no client.
+    if sample.language == "python" and "import jwt" not in text:
+        status, printed, errors = _forked(script, environ, forks)
+    else:
+        command = {
+            "bash": ["bash", "-e", "-o", "pipefail"],
+            "python": [sys.executable],
+            "js": [str(CLIENTS / "bin" / "node")],
+        }[sample.language]
+        done = subprocess.run(
+            [*command, script.name], cwd=folder, env=environ, capture_output=True, text=True, check=False, timeout=120
+        )
+        status, printed, errors = done.returncode, done.stdout, done.stderr
+    assert status == 0, f"{text}\n{printed}{errors}"
+    return printed
+
+
+def _forked(script: Path, environ: Mapping[str, str], forks: "subprocess.Popen[str]") -> tuple[int, str, str]:
+    assert forks.stdin is not None
+    assert forks.stdout is not None
+    print(json.dumps([str(script.parent), script.name, ["hello.pcm"], environ]), file=forks.stdin, flush=True)
+    status = int(forks.stdout.readline())
+    printed, errors = [(script.parent / name).read_text(encoding="utf-8") for name in ("stdout", "stderr")]
+    return status, printed, errors

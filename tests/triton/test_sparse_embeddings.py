@@ -61,7 +61,7 @@ def server(repository: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     triton.start()
     triton.load([MODEL])
     yield triton
-    triton.stop()
+    triton.stop(at_once=True)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -16,7 +16,7 @@ pytestmark = pytest.mark.triton
 
 _MODEL = "m3_embedder"
 # Tokens that take any processor seconds, so that a cancellation half-way is noticed.
-_LONGEST, _LONG = 8192, 5000
+_LONGEST, _LONG = 8192, 3000
 
 
 def _texts(*lengths: int) -> list[InferInput]:

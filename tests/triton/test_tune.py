@@ -1,16 +1,17 @@
 """The sweep over a real Triton: it loads what it says, and leaves the model as it was."""
 
 import json
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scripts.benchmark.common.target import Target
 from scripts.benchmark.product.model_control import Knobs
-from scripts.benchmark.product.tune import parser, sweep
 from scripts.run.stack import Stack
+from tests.conftest import ROOT
 
 pytestmark = pytest.mark.triton
 
@@ -22,19 +23,31 @@ def _config(stack: Stack) -> dict[str, Any]:
     return config
 
 
-async def test_every_combination_is_measured_and_the_model_is_left_as_it_was(stack: Stack, tmp_path: Path) -> None:
+def _sweep(stack: Stack, environ: dict[str, str], *more: str) -> "subprocess.CompletedProcess[str]":
+    """As another shell does it. No row meets the target, so none is measured once more."""
+    sizes = ["--delays=0", "--batches=1,8", "--instances=1", "--threads=2", "--seconds=1", "--callers=8", "--p95=0.01"]
+    target = [f"--url={stack.url}/v1", f"--triton=http://127.0.0.1:{stack.triton.ports.http}"]
+    command = [sys.executable, "-m", "scripts.benchmark.product.tune", "--model=m3_embedder", *sizes, *target, *more]
+    environ = {"PATH": "/usr/bin:/bin", **environ}
+    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+
+
+def test_another_shell_measures_every_combination_by_the_secret_and_leaves_the_model_as_it_was(
+    stack: Stack, tmp_path: Path
+) -> None:
     before = _config(stack)
-    address = f"http://127.0.0.1:{stack.triton.ports.http}"
-    target = Target(f"{stack.url}/v1", stack.api_key, address, secret=stack.triton.secret)
-    sizes = ["--delays", "0", "--batches", "1,8", "--instances", "1", "--threads", "2"]
-    arguments = parser().parse_args([*sizes, "--callers", "4", "--seconds", "1", "--out", str(tmp_path)])
-    heard: list[str] = []
-    swept = await sweep(target, arguments, heard.append)
-    running, single, several = swept.found
-    assert running.knobs == Knobs.of(before)
-    assert (single.knobs, several.knobs) == (Knobs(0, 1, 1, 2), Knobs(0, 8, 1, 2))
-    assert running.errors == single.errors == several.errors == 0
-    assert single.mean_batch == 1
-    assert several.mean_batch > 1
-    assert len(heard) == 1 + len(swept.found) + len(swept.again)
+    done = _sweep(stack, stack.environment(), f"--out={tmp_path}")
+    assert done.returncode == 0, done.stderr
+    assert "not loaded with" not in done.stdout
+    running, single, several = json.loads((tmp_path / "m3_embedder.json").read_text(encoding="utf-8"))["tried"]
+    knobs = [Knobs(**each["knobs"]) for each in (running, single, several)]
+    assert knobs == [Knobs.of(before), Knobs(0, 1, 1, 2), Knobs(0, 8, 1, 2)]
+    assert running["errors"] == single["errors"] == several["errors"] == 0
+    assert single["mean_batch"] == 1
+    assert several["mean_batch"] > 1
     assert _config(stack) == before
+
+
+def test_without_the_secret_nothing_is_loaded(stack: Stack) -> None:
+    closed = _sweep(stack, {}, f"--key={stack.api_key}")
+    assert (closed.returncode, "restricted" in closed.stderr) == (1, True)

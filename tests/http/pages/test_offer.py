@@ -21,6 +21,8 @@ from scripts.export_models.stamp import Stamp
 from tests.conftest import ROOT, Client, running
 from tests.fakes import FakeTriton
 
+_WEIGHTS = shutil.ignore_patterns("*.onnx*", "model.compiled")
+
 
 async def _offer(client: Client) -> Any:
     async with client.get("/offer.json", headers={"Authorization": ""}) as response:
@@ -63,9 +65,8 @@ async def test_the_offer_has_only_what_is_served_and_the_prices_of_the_settings(
 
 async def test_the_offer_and_the_metrics_say_how_each_model_was_exported(settings: Settings, tmp_path: Path) -> None:
     repository = tmp_path / "models"
-    copied = shutil.ignore_patterns("*.onnx*", "model.compiled")
     for model in ("m3_embedder", "m3_reranker"):
-        shutil.copytree(ROOT / "model_repository" / model / "1", repository / model / "1", ignore=copied)
+        shutil.copytree(ROOT / "model_repository" / model / "1", repository / model / "1", ignore=_WEIGHTS)
         stamp.remove(repository, model)
     skipped = ["int8: 1 - cosine is 0.3, over 0.001", "bf16: no file '/srv/models/a.onnx' at 1/2"]
     stamp.write(repository, "m3_embedder", Stamp(way="fp32", skipped=skipped))
@@ -89,7 +90,7 @@ async def test_the_offer_says_which_voices_have_an_accent(client: Client) -> Non
 def alone(settings: Settings, tmp_path: Path) -> Settings:
     """Nothing but the embedder, which is all that was exported."""
     repository = tmp_path / "models"
-    shutil.copytree(ROOT / "model_repository" / "m3_embedder", repository / "m3_embedder")
+    shutil.copytree(ROOT / "model_repository" / "m3_embedder", repository / "m3_embedder", ignore=_WEIGHTS)
     return dataclasses.replace(settings, models="embed-m3", model_repository=repository)
 
 

@@ -78,7 +78,7 @@ def test_an_export_that_does_not_match_the_catalogue_is_reported(
     terminal: Terminal, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     folder = tmp_path / "m3_embedder" / "1"
-    shutil.copytree(ROOT / "model_repository" / "m3_embedder" / "1", folder, ignore=shutil.ignore_patterns("*.onnx"))
+    shutil.copytree(ROOT / "model_repository" / "m3_embedder" / "1", folder, ignore=shutil.ignore_patterns("*.onnx*"))
     monkeypatch.setenv("QUARTET_MODEL_REPOSITORY", str(tmp_path))
     monkeypatch.setenv("QUARTET_MODELS", "embed-m3,rerank-v2-m3")
     (folder / "quartet.json").write_text('{"max_tokens": 512}', encoding="utf-8")

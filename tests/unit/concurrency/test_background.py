@@ -165,4 +165,4 @@ async def test_a_blocked_event_loop_is_measured() -> None:
     await asyncio.sleep(0)
     time.sleep(0.3)  # noqa: ASYNC251 - it blocks on purpose
     await measuring
-    assert 0.05 < delayed.by < 0.3
+    assert 0.05 < delayed.by < 3

@@ -54,8 +54,8 @@ async def test_a_server_that_fails_or_is_silent_raises(
 
 async def test_an_answer_that_is_larger_than_a_datagram_is_complete(served: tuple[DnsServer, Resolver]) -> None:
     server, resolver = served
-    server.names["text.pool"] = [f"10.0.1.{number}" for number in range(200)]
-    assert len(await resolver.addresses("text.pool")) == 200
+    server.names["text.pool"] = [f"10.0.1.{number}" for number in range(100)]
+    assert len(await resolver.addresses("text.pool")) == 100
 
 
 async def test_the_search_list_is_followed(served: tuple[DnsServer, Resolver]) -> None:

@@ -43,7 +43,7 @@ def test_a_text_of_any_length_has_the_originals_vector(embedder: tuple[Any, Run]
 
 def test_a_vector_is_the_same_alone_and_in_a_batch(embedder: tuple[Any, Run]) -> None:
     _, run = embedder
-    given = texts()
+    given = texts(LENGTHS[:-1])
     together = run(given)
     assert max(np.abs(run([text])[0] - row).max() for text, row in zip(given, together, strict=True)) < 1e-5
 

@@ -182,9 +182,9 @@ def test_no_line_has_a_key_or_a_token(form: str) -> None:
 
 @pytest.mark.parametrize("text", ["qk_" + "qk_" * 1300, "eyJ" * 1300, "eyJ" + "a." * 2000, "eyJa-" * 800])
 def test_long_lines_are_searched_in_linear_time(text: str) -> None:
-    began = time.process_time()
+    began = time.thread_time()
     JsonLines().format(_record(text))
-    assert time.process_time() - began < 0.02
+    assert time.thread_time() - began < 0.02
 
 
 def _line_of(name: str, message: str, arguments: tuple[object, ...], error: Any = None) -> logging.LogRecord:

@@ -80,7 +80,7 @@ async def test_without_redis_every_frontend_gets_the_lock_one_after_the_other(
         await asyncio.gather(*map(take, pair))
     finally:
         redis_server.start()
-    assert 0.3 < times[1] - times[0] < 0.8
+    assert 0.3 < times[1] - times[0] < 3
 
 
 async def test_frontends_without_redis_get_the_lock_and_several_wait_before(monkeypatch: pytest.MonkeyPatch) -> None:

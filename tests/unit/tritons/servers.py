@@ -22,6 +22,7 @@ class FakeServer:
         self.late = 0
         self.probes = 0
         self.dead, self.wrong = set[str](), set[str]()
+        self.tried: list[str] = []
         # Errors of the next loads.
         self.failures: list[BadGateway] = []
         self.asked: list[str] = []
@@ -50,6 +51,7 @@ class FakeServer:
         return {}
 
     async def try_out(self, model: str, trial: Trial) -> None:
+        self.tried.append(model)
         if model in self.wrong:
             raise BadAnswer("not finite")
 

@@ -2,11 +2,11 @@
 
 import asyncio
 import math
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
-from frontend.errors import BrokenModel, Unloaded, Unreached
+from frontend.errors import AccountRefused, BrokenModel, Unloaded, Unreached
 from frontend.peers.frontends import FixedFrontends
 from frontend.tritons import backend as backends
 from frontend.tritons.backend import Backend
@@ -154,6 +154,13 @@ async def test_a_model_with_wrong_numbers_is_tried_again(
     await server.until(embedder=True, whisper=True)
 
 
+async def test_probes_do_not_try_a_model_with_wrong_numbers_again(made: Backend, server: FakeServer) -> None:
+    server.wrong.add("embedder")
+    await made.start()
+    await _after_probes(server, 2)
+    assert server.tried == ["embedder"]
+
+
 async def test_a_model_that_was_away_is_tried_again(backend: Backend, server: FakeServer) -> None:
     server.up.clear()
     await server.until(embedder=False, whisper=False)
@@ -226,6 +233,23 @@ async def test_a_backend_that_is_closed_during_its_start_probes_no_more(made: Ba
     await starting
     await asyncio.sleep(0.2)
     assert server.probes == 1
+
+
+async def test_a_closed_backend_leaves_no_task(backend: Backend) -> None:
+    await backend.close()
+    assert asyncio.all_tasks() == {asyncio.current_task()}
+
+
+async def test_a_refused_secret_is_logged_once(
+    made: Backend, server: FakeServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def refuse(models: Sequence[str]) -> set[str]:
+        raise AccountRefused("closed")
+
+    monkeypatch.setattr(server, "ready_models", refuse)
+    for count in (1, 1):
+        await made.probe()
+        assert caplog.messages == ["Triton refuses QUARTET_TRITON_SECRET"] * count
 
 
 async def test_a_closed_backend_does_not_start(made: Backend, server: FakeServer) -> None:

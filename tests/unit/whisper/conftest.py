@@ -1,4 +1,4 @@
-"""The code of Triton's Whisper model, imported from the model repository, and exports of Whisper base to try it on."""
+"""The code of Triton's Whisper model, imported from the model repository, with Whisper base to try it on."""
 
 import json
 import shutil
@@ -12,7 +12,7 @@ import pytest
 from scripts.export_models.triton_code import recognizer_module
 from scripts.export_models.whisper import convert
 from tests.checkpoints import whisper_base
-from tests.unit.whisper.engines import ScriptedEngine, ctranslate_engine, openvino_engine, tokens_of
+from tests.unit.whisper.engines import ScriptedEngine, ctranslate_engine, tokens_of
 
 
 @pytest.fixture(scope="session")
@@ -26,16 +26,8 @@ def module() -> ModuleType:
 
 
 @pytest.fixture(scope="session")
-def exported(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In int8, as OpenVINO's graphs."""
-    folder = tmp_path_factory.mktemp("whisper") / "int8"
-    convert(checkpoint, folder, "int8", graphs=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
 def converted(checkpoint: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """In float32, for CTranslate2."""
+    """Whisper base in float32, for CTranslate2."""
     folder = tmp_path_factory.mktemp("whisper") / "float32"
     convert(checkpoint, folder, "float32")
     return folder
@@ -46,13 +38,18 @@ def tokens(exported: Path) -> Any:
     return tokens_of(exported)
 
 
-@pytest.fixture(scope="session")
-def engine(exported: Path) -> Any:
+@pytest.fixture(scope="package")
+def recognizer(module: ModuleType, exported: Path) -> Any:
+    return module.Recognizer(exported, threads=2)
+
+
+@pytest.fixture(scope="package")
+def engine(recognizer: Any) -> Any:
     """OpenVINO's, which searches greedily."""
-    return openvino_engine(exported)
+    return recognizer._engine
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def ctranslate(converted: Path) -> Any:
     return ctranslate_engine(converted)
 

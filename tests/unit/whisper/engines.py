@@ -24,6 +24,7 @@ def _settings(folder: Path) -> dict[str, Any]:
     return settings
 
 
+@cache
 def tokens_of(folder: Path) -> Any:
     return recognizer_module("tokens").Tokens(folder, _settings(folder))
 

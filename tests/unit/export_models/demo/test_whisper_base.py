@@ -14,25 +14,17 @@ from transformers import WhisperForConditionalGeneration
 
 from scripts.export_models.demo import whisper_base
 from scripts.export_models.demo.whisper_base import read_variables
-from tests import lookalikes
 
 # As an older version of the library wrote the same.
 _OLD_FORM = {"byte_fallback", "ignore_merges"}
 
 
 @pytest.fixture(scope="module")
-def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("whisper") / "source"
-    lookalikes.whisper(folder)
-    return folder
-
-
-@pytest.fixture(scope="module")
-def published(source: Path) -> Path:
+def published(small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The weights, and a tokenizer with merges: of the text pieces there are bytes alone."""
-    folder = source.with_name("published")
-    ctranslate2.converters.TransformersConverter(str(source)).convert(str(folder), quantization="float16")
-    tokenizer = json.loads((source / "tokenizer.json").read_text(encoding="utf-8"))
+    folder = tmp_path_factory.mktemp("whisper") / "published"
+    ctranslate2.converters.TransformersConverter(str(small)).convert(str(folder), quantization="float16")
+    tokenizer = json.loads((small / "tokenizer.json").read_text(encoding="utf-8"))
     vocabulary = tokenizer["model"]["vocab"]
     for place, piece in ((300, "Ġt"), (301, "Ġth")):
         vocabulary.pop(f"Ġfiller{place}")
@@ -50,6 +42,11 @@ def _made(published: Path, folder: Path) -> Path:
     return folder
 
 
+@pytest.fixture(scope="module")
+def made(published: Path) -> Path:
+    return _made(published, published.with_name("made"))
+
+
 def _other_form(tokenizer: dict[str, Any]) -> dict[str, Any]:
     """As the other publisher has it: the first merge is lost, the end stands among the pieces, times are missing."""
     model = {name: value for name, value in tokenizer["model"].items() if name not in _OLD_FORM}
@@ -60,33 +57,33 @@ def _other_form(tokenizer: dict[str, Any]) -> dict[str, Any]:
     return tokenizer | {"model": model | {"vocab": pieces, "merges": merges}, "added_tokens": [end, *silence]}
 
 
-def test_the_weights_are_those_before_the_conversion(source: Path, published: Path, tmp_path: Path) -> None:
-    wanted = WhisperForConditionalGeneration.from_pretrained(source).half().state_dict()
-    found = load_file(_made(published, tmp_path / "made") / "model.safetensors")
+def test_the_weights_are_those_before_the_conversion(small: Path, made: Path) -> None:
+    wanted = WhisperForConditionalGeneration.from_pretrained(small).half().state_dict()
+    found = load_file(made / "model.safetensors")
     # The last layer is the token embedding, and is kept once.
     assert wanted.keys() - found.keys() == {"proj_out.weight"}
     assert all(torch.equal(found[name], wanted[name]) for name in found)
 
 
-def test_the_files_of_both_publishers_give_the_same_checkpoint(published: Path, tmp_path: Path) -> None:
+def test_the_files_of_both_publishers_give_the_same_checkpoint(published: Path, made: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path / "other")
     path = tmp_path / "other" / "tokenizer.json"
     path.write_text(json.dumps(_other_form(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
-    made = [_made(folder, tmp_path / f"made-{folder.name}") for folder in (published, tmp_path / "other")]
-    one, other = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in made]
+    both = (made, _made(tmp_path / "other", tmp_path / "made"))
+    one, other = [{path.name: path.read_bytes() for path in folder.iterdir()} for folder in both]
     assert one == other
     assert one.keys() == {"model.safetensors", "tokenizer.json"}
 
 
-def test_the_first_merge_is_there(published: Path, tmp_path: Path) -> None:
-    tokenizer = Tokenizer.from_file(str(_made(published, tmp_path / "made") / "tokenizer.json"))
+def test_the_first_merge_is_there(made: Path) -> None:
+    tokenizer = Tokenizer.from_file(str(made / "tokenizer.json"))
     assert tokenizer.encode(" th", add_special_tokens=False).tokens == ["Ġth"]
 
 
 @pytest.mark.parametrize("token", ["<|nospeech|>", "<|notimestamps|>", "<|0.00|>", "<|30.00|>"])
-def test_tokens_have_whispers_ids(source: Path, published: Path, tmp_path: Path, token: str) -> None:
-    made = Tokenizer.from_file(str(_made(published, tmp_path / "made") / "tokenizer.json"))
-    assert made.token_to_id(token) == Tokenizer.from_file(str(source / "tokenizer.json")).token_to_id(token)
+def test_tokens_have_whispers_ids(small: Path, made: Path, token: str) -> None:
+    found, wanted = (Tokenizer.from_file(str(folder / "tokenizer.json")) for folder in (made, small))
+    assert found.token_to_id(token) == wanted.token_to_id(token)
 
 
 def test_weights_in_another_version_of_the_format_are_refused(tmp_path: Path) -> None:

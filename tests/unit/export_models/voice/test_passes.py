@@ -11,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 from scripts.export_models import voice_passes
 from scripts.export_models.checkpoints import SourceError
 from scripts.export_models.onnx_graph import Array
+from scripts.export_models.voice import open_session
 from scripts.export_models.voice_passes import PASSES, as_nchw, in_tiles, rewrite
 
 CHANNELS = 16
@@ -18,10 +19,7 @@ CHANNELS = 16
 
 def _said(model: onnx.ModelProto) -> Array:
     inputs = {"input": np.arange(1, 41)[None], "input_lengths": np.array([40])}
-    answer: Array = ort.InferenceSession(model.SerializeToString()).run(
-        None, {**inputs, "scales": np.array([0, 1, 0], np.float32)}
-    )[0]
-    return answer
+    return open_session(model.SerializeToString(), 1)({**inputs, "scales": np.array([0, 1, 0], np.float32)})
 
 
 def test_no_pass_changes_the_sound(source: Path) -> None:

@@ -48,8 +48,7 @@ def test_an_exported_voice_says_the_same_without_noise(source: Path, exported: P
         "input_lengths": np.array([phonemes]),
         "scales": np.array([0, 1, 0], np.float32),
     }
-    (before,) = ort.InferenceSession(str(source)).run(None, inputs)
-    (after,) = ort.InferenceSession(str(exported / "1" / "model.onnx")).run(None, inputs)
+    before, after = (open_session(path.read_bytes(), 1)(inputs) for path in (source, exported / "1" / "model.onnx"))
     assert np.abs(before - after).max() < 1e-6
 
 

@@ -1,4 +1,4 @@
-"""Whisper base in ``transformers``, a recording of a person as its input, and a small Whisper that knows no words."""
+"""Whisper base in ``transformers``, a recording of a person as its input, and comparisons of a small Whisper."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -14,18 +14,16 @@ from transformers import WhisperFeatureExtractor, WhisperForConditionalGeneratio
 from client.recordings import SAMPLE_RATE, recordings
 from scripts.export_models import whisper_checks as checks
 from scripts.export_models.triton_code import recognizer_module
-from scripts.export_models.whisper import convert
 from scripts.export_models.whisper_checks import Spoken
-from tests import lookalikes
 from tests.checkpoints import whisper_base
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def checkpoint() -> Any:
     return WhisperForConditionalGeneration.from_pretrained(whisper_base()).float().eval()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def features() -> NDArray[np.float32]:
     """Of one window, [1, mel bins, frames]."""
     (recording,) = recordings("en", most=1)
@@ -33,28 +31,12 @@ def features() -> NDArray[np.float32]:
     return found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def encoded(checkpoint: Any, features: NDArray[np.float32]) -> NDArray[np.float32]:
     """What the original encodes the window as, [1, frames, width]."""
     with torch.inference_mode():
         found: NDArray[np.float32] = checkpoint.model.encoder(torch.from_numpy(features))[0].numpy()
     return found
-
-
-@pytest.fixture(scope="session")
-def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Whisper base in int8, as OpenVINO's graphs."""
-    folder = tmp_path_factory.mktemp("export") / "int8"
-    convert(whisper_base(), folder, "int8", graphs=True)
-    return folder
-
-
-@pytest.fixture(scope="session")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A checkpoint with random weights, whose comparisons take a tenth of the time."""
-    folder = tmp_path_factory.mktemp("small") / "checkpoint"
-    lookalikes.whisper(folder)
-    return folder
 
 
 @pytest.fixture
@@ -88,7 +70,7 @@ class AskedOnce:
         return self._answers[asked]
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def original() -> Callable[[Path, Any], AskedOnce]:
     """The original in a folder, which is loaded once."""
     loaded: dict[Path, AskedOnce] = {}

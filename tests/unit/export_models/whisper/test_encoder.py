@@ -11,8 +11,9 @@ from scripts.export_models.triton_code import recognizer_module
 from scripts.export_models.whisper import whisper_encoder
 from tests.processors import exact_int8
 
-# Of its size. CTranslate2's int8 is off by 0.064 on the same features, and by 0.15 on none.
-LARGEST_ERROR, OF_ZEROS = 0.075, 0.35
+# Of its size. CTranslate2's int8 is off by 0.064 on the same features, and by 0.15 on a whole window of none; eight
+# seconds of none are off by half as much as a whole window.
+LARGEST_ERROR, OF_ZEROS = 0.075, 0.18
 
 
 @pytest.fixture(scope="module")
@@ -21,41 +22,58 @@ def graph(checkpoint: Any) -> Any:
 
 
 def _compiled(graph: Any, **settings: Any) -> Any:
-    """As it is served, but for these settings."""
     served = recognizer_module("graphs").Processor(1, FAST_INT8).settings
     return ov.Core().compile_model(graph, "CPU", {**served, **settings})
 
 
-@pytest.mark.parametrize("precision", ["bf16", "f32"])
+@pytest.fixture(scope="module")
+def served(graph: Any) -> Any:
+    """The compiled graph, in the precision of this processor."""
+    return _compiled(graph)
+
+
+@pytest.fixture(scope="module", params=["bf16", "f32"])
+def in_precision(request: pytest.FixtureRequest, graph: Any, served: Any) -> Any:
+    """As it is served, but for the precision."""
+    if served.get_property("INFERENCE_PRECISION_HINT").get_type_name() == request.param:
+        return served
+    return _compiled(graph, INFERENCE_PRECISION_HINT=request.param)
+
+
 def test_a_window_is_encoded_as_by_the_original(
-    graph: Any, features: NDArray[np.float32], encoded: NDArray[np.float32], precision: str
+    in_precision: Any, features: NDArray[np.float32], encoded: NDArray[np.float32]
 ) -> None:
-    ours = _compiled(graph, INFERENCE_PRECISION_HINT=precision)(features)["encoded"]
+    ours = in_precision(features)["encoded"]
     assert np.linalg.norm(ours - encoded) < LARGEST_ERROR * np.linalg.norm(encoded)
 
 
-@pytest.mark.parametrize("frames", [50, 400, 1499])
-def test_a_short_window_is_encoded_as_by_the_original(
-    checkpoint: Any, graph: Any, features: NDArray[np.float32], frames: int
-) -> None:
-    short = features[:, :, : 2 * frames]
+def _encoded_by_the_original(checkpoint: Any, short: NDArray[np.float32]) -> Any:
+    """The original's own call takes nothing but 30 s."""
     encoder, functional = checkpoint.model.encoder, torch.nn.functional
     with torch.inference_mode():
-        # The original's own call takes nothing but 30 s.
         x = functional.gelu(encoder.conv1(torch.from_numpy(short)))
-        x = functional.gelu(encoder.conv2(x)).transpose(1, 2) + encoder.embed_positions.weight[:frames]
+        x = functional.gelu(encoder.conv2(x)).transpose(1, 2)
+        x = x + encoder.embed_positions.weight[: x.shape[1]]
         for layer in encoder.layers:
             x = layer(x, None, None)[0]
-        wanted = encoder.layer_norm(x).numpy()
-    ours = {port.any_name: array for port, array in _compiled(graph)(short).items()}
+        return encoder.layer_norm(x).numpy()
+
+
+@pytest.mark.parametrize("frames", [50, 401])
+def test_a_short_window_is_encoded_as_by_the_original(
+    checkpoint: Any, served: Any, features: NDArray[np.float32], frames: int
+) -> None:
+    short = features[:, :, : 2 * frames]
+    wanted = _encoded_by_the_original(checkpoint, short)
+    ours = {port.any_name: array for port, array in served(short).items()}
     assert np.linalg.norm(ours["encoded"] - wanted) < LARGEST_ERROR * np.linalg.norm(wanted)
     assert {array.shape[-2] for array in ours.values()} == {frames}
 
 
 def test_the_decoder_is_given_its_keys_and_values_of_the_window(
-    checkpoint: Any, graph: Any, features: NDArray[np.float32], encoded: NDArray[np.float32]
+    checkpoint: Any, served: Any, features: NDArray[np.float32], encoded: NDArray[np.float32]
 ) -> None:
-    ours = {port.any_name: array for port, array in _compiled(graph)(features).items()}
+    ours = {port.any_name: array for port, array in served(features).items()}
     for number, layer in enumerate(checkpoint.model.decoder.layers):
         with torch.inference_mode():
             values = layer.encoder_attn.v_proj(torch.from_numpy(encoded)).numpy()
@@ -64,8 +82,8 @@ def test_the_decoder_is_given_its_keys_and_values_of_the_window(
 
 
 @exact_int8
-def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: Any) -> None:
-    nodes = [node.get_rt_info() for node in _compiled(graph).get_runtime_model().get_ordered_ops()]
+def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, served: Any) -> None:
+    nodes = [node.get_rt_info() for node in served.get_runtime_model().get_ordered_ops()]
     products = [node for node in nodes if node["layerType"].astype(str) == "FullyConnected"]
     kinds = [node["runtimePrecision"].astype(str) for node in products]
     assert (
@@ -75,25 +93,19 @@ def test_every_linear_layer_is_multiplied_in_integers(checkpoint: Any, graph: An
 
 
 @exact_int8
-@pytest.mark.parametrize("precision", ["bf16", "f32"])
-def test_queries_are_multiplied_by_keys_in_integers_within_attention(
-    checkpoint: Any, graph: Any, precision: str
-) -> None:
-    compiled = _compiled(graph, INFERENCE_PRECISION_HINT=precision)
-    nodes = [node.get_rt_info() for node in compiled.get_runtime_model().get_ordered_ops()]
+def test_queries_are_multiplied_by_keys_in_integers_within_attention(checkpoint: Any, in_precision: Any) -> None:
+    nodes = [node.get_rt_info() for node in in_precision.get_runtime_model().get_ordered_ops()]
     fused = [node["runtimePrecision"].astype(str) for node in nodes if node["layerType"].astype(str) == "Subgraph"]
     assert fused.count("i8") == checkpoint.config.encoder_layers
 
 
-def test_a_window_of_nothing_but_zeros_is_encoded_as_by_the_original(checkpoint: Any, graph: Any) -> None:
-    features = np.zeros((1, 80, 3000), np.float32)
-    with torch.inference_mode():
-        original = checkpoint.model.encoder(torch.from_numpy(features))[0].numpy()
-    ours = _compiled(graph)(features)["encoded"]
+def test_a_window_of_nothing_but_zeros_is_encoded_as_by_the_original(checkpoint: Any, served: Any) -> None:
+    features = np.zeros((1, 80, 800), np.float32)
+    original = _encoded_by_the_original(checkpoint, features)
+    ours = served(features)["encoded"]
     assert np.linalg.norm(ours - original) < OF_ZEROS * np.linalg.norm(original)
 
 
-def test_the_same_window_is_encoded_the_same_each_time(graph: Any, features: NDArray[np.float32]) -> None:
-    compiled = _compiled(graph)
-    first, second = (compiled(features)["encoded"] for _ in range(2))
+def test_the_same_window_is_encoded_the_same_each_time(served: Any, features: NDArray[np.float32]) -> None:
+    first, second = (served(features[:, :, :800])["encoded"] for _ in range(2))
     assert np.array_equal(first, second)
