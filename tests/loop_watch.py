@@ -130,7 +130,8 @@ class LoopWatch:
         self._report(f"a callback held the event loop: it {how}\n{''.join(summary.format())}")
 
     def _look_on(self) -> None:
-        while not self._ended.wait(_LOOK_SECONDS):
+        # An idle process sleeps for longer.
+        while not self._ended.wait(_LOOK_SECONDS if self._running else 2 * _LOOK_SECONDS):
             for callback in list(self._running.values()):
                 if time.perf_counter() - callback.began > _LOOK_SECONDS:
                     self._look_at(callback)

@@ -8,7 +8,6 @@ from tempfile import TemporaryDirectory
 
 from scripts.export_models import checkpoints
 from scripts.export_models.sources import DemoSource
-from tests import lookalike_voice
 from tests.conftest import ROOT
 
 
@@ -21,7 +20,9 @@ def _description() -> Path:
 
 @cache
 def _graph() -> bytes:
-    # torch's exporter warns of itself.
+    # With torch, which takes seconds to import. Its exporter warns of itself.
+    from tests import lookalike_voice
+
     with TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         path = Path(folder, "voice.onnx")

@@ -38,7 +38,7 @@ async def url(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[str]:
         yield address
 
 
-@pytest_asyncio.fixture(loop_scope="session")
+@pytest_asyncio.fixture(scope="module", loop_scope="session")
 async def page(tab: Page, url: str) -> Page:
     await tab.goto(f"{url}/docs/reference")
     await expect(tab.locator("#Error")).to_be_visible()

@@ -82,7 +82,7 @@ def _some() -> Facts:
             each,
             spoken={voice: spoken[:1] for voice, spoken in each.spoken.items()},
             # The demo's other Whisper is the same one.
-            heard={"stt-1": each.heard["stt-1"], "stt-1-hd": each.heard["stt-1-hd"][:1]},
+            heard={"stt-1": each.heard["stt-1"][:3], "stt-1-hd": each.heard["stt-1-hd"][:1]},
         )
         for each in demo.recordings
     ]
