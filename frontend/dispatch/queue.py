@@ -62,6 +62,7 @@ class Sender:
         self.admission = admission
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Call, asyncio.Future[None]] = {}
+        self._left: set[ModelCalls] = set()
         self._timer: asyncio.TimerHandle | None = None
 
     def enter(self, model: ModelCalls, call: Call) -> Sent:
@@ -72,12 +73,19 @@ class Sender:
         return sent
 
     def leave(self, model: ModelCalls, call: Call) -> None:
-        """Remove a call that has ended or was abandoned, and send the calls that then fit."""
+        """Remove a call that has ended or was abandoned, and soon send the calls that then fit."""
         self._waiting.pop(call, None)
         if call.backend:
             calls_in_flight(call.backend, model.name, TIER_OF[call.priority]).dec()
         model.leave(call, self._loop.time())
-        self.send(model.neighbours)
+        # The calls of a request often end together.
+        if not self._left:
+            self._loop.call_soon(self._send_instead)
+        self._left |= model.neighbours
+
+    def _send_instead(self) -> None:
+        left, self._left = self._left, set()
+        self.send(left)
 
     def send(self, models: Collection[ModelCalls] | None = None) -> None:
         """Send the calls to ``models`` (default all) that may go now, and set a timer for the next change."""

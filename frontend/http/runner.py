@@ -94,6 +94,11 @@ class Runner(web.ServerRunner):
         await self.admin.setup()
         await super().setup()
 
+    @property
+    def requests(self) -> int:
+        """Requests of the API port in hand."""
+        return self._api.requests
+
     def hurry(self) -> None:
         """Skip all waiting."""
         self._hurried.set()

@@ -4,6 +4,7 @@ import asyncio
 import random
 import threading
 import time
+from unittest.mock import Mock
 
 import pytest
 
@@ -141,6 +142,20 @@ async def test_cancelled_calls_leak_no_slot() -> None:
         assert queue.in_flight == 3
     assert queue.in_flight == 0
     assert not queue.sender._waiting
+
+
+async def test_calls_that_leave_together_are_followed_by_one_search_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    queue = queue_of()
+    async with waiting(queue, *[asking("leaves")] * 20, asking("stays")):
+        left = list(queue.calls.scheduler._arrivals)[:20]
+        searched = Mock(wraps=queue.admission.grants)
+        monkeypatch.setattr(queue.admission, "grants", searched)
+        for call in left:
+            queue.sender.leave(queue.calls, call)
+        await asyncio.sleep(0)
+        assert searched.call_count == 1
 
 
 async def test_a_floor_can_grow_while_calls_wait() -> None:

@@ -1,16 +1,19 @@
+import gc
 import os
 import resource
 import signal
 import socket
 import threading
 import urllib.request
+import weakref
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 import pytest
 from aiohttp import web
 
 from frontend.config.settings import Settings
-from frontend.http.server import run
+from frontend.http.server import collect_if_quiet, run
 
 
 async def _hello(request: web.Request) -> web.Response:
@@ -47,3 +50,27 @@ def test_both_ports_answer_until_a_signal() -> None:
     # Each connection needs a file, so the limit is raised to the maximum.
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert soft == hard
+
+
+@dataclass
+class _Busy:
+    """A runner with so many requests in hand."""
+
+    requests: int
+
+
+class _Circle:
+    def __init__(self) -> None:
+        self.itself = self
+
+
+@pytest.mark.parametrize(("requests", "is_left"), [(0, False), (50, False), (51, True)])
+async def test_garbage_is_collected_while_little_is_in_hand(requests: int, is_left: bool) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        left = weakref.ref(_Circle())
+        await collect_if_quiet(_Busy(requests))  # type: ignore[arg-type]
+        assert (left() is not None) is is_left
+    finally:
+        gc.enable()
