@@ -23,6 +23,10 @@ async def gather_or_cancel(
             gathering.begin(group)
     except BaseExceptionGroup as errors:
         failure: BaseException = errors.exceptions[0]
+    except asyncio.CancelledError as cancelled:
+        # A group of Python 3.11 keeps it, and its traceback the group's frame: only garbage collection would free them.
+        cancelled.__traceback__ = None
+        raise
     else:
         return gathering.results_in_order()
     finally:

@@ -2,8 +2,8 @@
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,8 +13,7 @@ from aiohttp import FormData, web
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
-from tests.http.calls import EMBED, EMBEDDED
-from tests.raw import connection
+from tests.http.calls import EMBED
 from tests.speech import encode, say
 
 _REQUESTS = 3
@@ -81,25 +80,28 @@ async def test_an_answered_request_leaves_nothing_to_garbage_collection(client: 
     assert found == []
 
 
-@asynccontextmanager
-async def _asked(client: Client, triton: FakeTriton) -> AsyncIterator[None]:
-    begun = len(triton.calls)
-    async with connection(client.server.port) as (_, writer):
-        writer.write(EMBEDDED)
-        await until(lambda: len(triton.calls) > begun)
-        yield
-
-
+@pytest.mark.parametrize("case", ["embeddings", "several calls", "rerank", "speech", "a recording"])
 async def test_a_request_whose_caller_leaves_leaves_nothing_to_garbage_collection(
-    client: Client, triton: FakeTriton
+    client: Client, triton: FakeTriton, case: str
 ) -> None:
     triton.wait = asyncio.Event().wait
-    async with _asked(client, triton):
-        pass
+    path, body, _ = CASES[case]
+
+    async def ask() -> None:
+        async with client.post(path, **body()) as response:
+            await response.read()
+
+    async def leave() -> None:
+        begun = len(triton.calls)
+        asked = asyncio.create_task(ask())
+        await until(lambda: len(triton.calls) > begun)
+        asked.cancel()
+        await asyncio.wait([asked])
+
+    await leave()
     found: list[object] = []
     with _uncollected(found):
         for _ in range(_REQUESTS):
-            async with _asked(client, triton):
-                pass
+            await leave()
         await asyncio.sleep(0.3)
     assert found == []
