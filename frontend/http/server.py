@@ -9,7 +9,6 @@ import signal
 import socket
 import threading
 from collections.abc import Sequence
-from functools import partial
 
 import uvloop
 from aiohttp import web
@@ -28,7 +27,8 @@ _SOON_SECONDS = 5.0
 # Python's are 700, 10 and 10. Its collections of old objects look at all that requests in hand hold, which took half of
 # the time under a flood. So there are hardly any, and others while little is in hand.
 _COLLECT_AFTER = (700, 10, 10_000)
-_COLLECT_SECONDS, _QUIET_REQUESTS = 30.0, 50
+# With many requests in hand all the time, every ten minutes.
+_COLLECT_SECONDS, _QUIET_REQUESTS, _MOST_SKIPPED = 30.0, 50, 19
 # From glibc's malloc.h: the most arenas, each of which keeps what its threads free.
 _M_ARENA_MAX = -8
 
@@ -79,10 +79,18 @@ def freeze_objects() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
-async def collect_if_quiet(runner: Runner) -> None:
-    """Collect all garbage, which takes a few milliseconds while few requests are in hand."""
-    if runner.requests <= _QUIET_REQUESTS:
-        gc.collect()
+class Collector:
+    """Collects all garbage, which takes a few milliseconds while few requests are in hand, and otherwise rarely."""
+
+    def __init__(self, runner: Runner) -> None:
+        self._runner, self._skipped = runner, 0
+
+    async def collect(self) -> None:
+        if self._runner.requests <= _QUIET_REQUESTS or self._skipped == _MOST_SKIPPED:
+            self._skipped = 0
+            gc.collect()
+        else:
+            self._skipped += 1
 
 
 async def _accept(runner: Runner, sockets: Sequence[socket.socket]) -> None:
@@ -107,7 +115,7 @@ async def _run(app: web.Application, settings: Settings, sockets: Sequence[socke
     runner = Runner(app, settings)
     signals = _ShutdownSignals(runner)
     accepting = asyncio.create_task(_accept(runner, sockets))
-    collecting = Repeating(_COLLECT_SECONDS, partial(collect_if_quiet, runner))
+    collecting = Repeating(_COLLECT_SECONDS, Collector(runner).collect)
     collecting.start()
     ending = asyncio.create_task(signals.received.wait())
     try:

@@ -1,18 +1,17 @@
 """A request is freed when it ends: nothing of it waits for garbage collection, which would hold the event loop."""
 
 import asyncio
-import gc
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import FormData, web
+from aiohttp import FormData
 
 from tests.conftest import Client
 from tests.eventually import until
 from tests.fakes import FakeTriton
+from tests.garbage import uncollected
 from tests.http.calls import EMBED
 from tests.speech import encode, say
 
@@ -42,26 +41,6 @@ def _spoken() -> bytes:
     return encode(say("Good morning everybody.").astype(np.float32), "wav")
 
 
-@contextmanager
-def _uncollected(found: list[object]) -> Iterator[None]:
-    """Within the block, nothing is collected; then ``found`` has what of requests would have been."""
-    gc.collect()
-    gc.disable()
-    try:
-        yield
-        gc.set_debug(gc.DEBUG_SAVEALL)
-        gc.collect()
-        found += [each for each in gc.garbage if isinstance(each, web.Request) or _is_ours(each)]
-    finally:
-        gc.set_debug(0)
-        gc.garbage.clear()
-        gc.enable()
-
-
-def _is_ours(value: object) -> bool:
-    return type(value).__module__.startswith("frontend.")
-
-
 @pytest.mark.parametrize("case", CASES)
 async def test_an_answered_request_leaves_nothing_to_garbage_collection(client: Client, case: str) -> None:
     path, body, status = CASES[case]
@@ -73,7 +52,7 @@ async def test_an_answered_request_leaves_nothing_to_garbage_collection(client: 
 
     await ask()
     found: list[object] = []
-    with _uncollected(found):
+    with uncollected(found):
         for _ in range(_REQUESTS):
             await ask()
         await asyncio.sleep(0.05)
@@ -100,7 +79,7 @@ async def test_a_request_whose_caller_leaves_leaves_nothing_to_garbage_collectio
 
     await leave()
     found: list[object] = []
-    with _uncollected(found):
+    with uncollected(found):
         for _ in range(_REQUESTS):
             await leave()
         await asyncio.sleep(0.3)

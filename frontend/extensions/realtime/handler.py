@@ -55,7 +55,8 @@ async def transcribe_live(request: web.Request) -> web.StreamResponse:
             await wire.close(SessionEnd(WSCloseCode.INTERNAL_ERROR))
         finally:
             state.leaving.discard(session.leave)
-            # They refer to the session, and reference cycles make garbage collection longer.
+            # Both refer to the session, and only garbage collection would free what refers to itself.
+            del request[ON_REVOKED]
             socket.frames = None
     return socket
 

@@ -27,6 +27,7 @@ from tests.charges import ORG_KEY, Books, charges, find_disk_full
 from tests.conftest import Client, bearer
 from tests.eventually import until
 from tests.fakes import FakeTriton
+from tests.garbage import uncollected
 from tests.http.calls import runner_of
 from tests.live import PATH, TRANSCRIBED, Live, live, pcm, refused, silence, spoken
 from tests.raw import connection, head
@@ -370,6 +371,21 @@ async def test_a_ping_is_answered_while_a_recording_is_listened_to(
                 assert message.type is WSMsgType.TEXT
     # A client that closes meanwhile is gone.
     await until(lambda: not value("quartet_live_sessions", tier="free"))
+
+
+async def test_a_session_that_is_dropped_leaves_nothing_to_garbage_collection(client: Client) -> None:
+    async def drop() -> None:
+        async with live(client) as session:
+            await session.say(pcm(silence(0.3)))
+            session.wire.abort()
+        await asyncio.sleep(0.3)
+
+    await drop()
+    found: list[object] = []
+    with uncollected(found):
+        for _ in range(3):
+            await drop()
+    assert found == []
 
 
 async def test_a_frame_without_a_mask_ends_the_session(client: Client) -> None:
