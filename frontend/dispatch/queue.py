@@ -62,6 +62,7 @@ class Sender:
         self.admission = admission
         self._loop = asyncio.get_running_loop()
         self._waiting: dict[Call, asyncio.Future[None]] = {}
+        # Models that calls have left since the last search for the next ones.
         self._left: set[ModelCalls] = set()
         self._timer: asyncio.TimerHandle | None = None
 
@@ -78,12 +79,12 @@ class Sender:
         if call.backend:
             calls_in_flight(call.backend, model.name, TIER_OF[call.priority]).dec()
         model.leave(call, self._loop.time())
-        # The calls of a request often end together.
+        # The calls of a request often end together: one search for the next ones is enough.
         if not self._left:
-            self._loop.call_soon(self._send_instead)
+            self._loop.call_soon(self._send_next)
         self._left |= model.neighbours
 
-    def _send_instead(self) -> None:
+    def _send_next(self) -> None:
         left, self._left = self._left, set()
         self.send(left)
 

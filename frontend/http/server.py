@@ -24,10 +24,10 @@ from frontend.processes.sockets import listen
 _ENDING = (signal.SIGTERM, signal.SIGINT)
 # Time to end for a server that has not accepted yet, and after a second signal.
 _SOON_SECONDS = 5.0
-# Python's are 700, 10 and 10. Its collections of old objects look at all that requests in hand hold, which took half of
-# the time under a flood. So there are hardly any, and others while little is in hand.
+# Python's are 700, 10 and 10. A collection of the oldest objects looks at all that requests in hand hold, which took
+# half of the event loop's time in a flood. So Python starts hardly any of these, and ``Collector`` does.
 _COLLECT_AFTER = (700, 10, 10_000)
-# With many requests in hand all the time, every ten minutes.
+# After so many looks with more requests in hand, which is after ten minutes, it collects all the same.
 _COLLECT_SECONDS, _QUIET_REQUESTS, _MOST_SKIPPED = 30.0, 50, 19
 # From glibc's malloc.h: the most arenas, each of which keeps what its threads free.
 _M_ARENA_MAX = -8
@@ -80,7 +80,7 @@ def freeze_objects() -> None:
 
 
 class Collector:
-    """Collects all garbage, which takes a few milliseconds while few requests are in hand, and otherwise rarely."""
+    """Collects garbage of any age while few requests are in hand, which takes milliseconds; otherwise rarely."""
 
     def __init__(self, runner: Runner) -> None:
         self._runner, self._skipped = runner, 0

@@ -41,20 +41,20 @@ def _spoken() -> bytes:
     return encode(say("Good morning everybody.").astype(np.float32), "wav")
 
 
+async def _ask(client: Client, case: str) -> None:
+    path, body, status = CASES[case]
+    async with client.post(path, **body()) as response:
+        assert response.status == status, await response.text()
+        await response.read()
+
+
 @pytest.mark.parametrize("case", CASES)
 async def test_an_answered_request_leaves_nothing_to_garbage_collection(client: Client, case: str) -> None:
-    path, body, status = CASES[case]
-
-    async def ask() -> None:
-        async with client.post(path, **body()) as response:
-            assert response.status == status, await response.text()
-            await response.read()
-
-    await ask()
+    await _ask(client, case)
     found: list[object] = []
     with uncollected(found):
         for _ in range(_REQUESTS):
-            await ask()
+            await _ask(client, case)
         await asyncio.sleep(0.05)
     assert found == []
 
@@ -64,15 +64,10 @@ async def test_a_request_whose_caller_leaves_leaves_nothing_to_garbage_collectio
     client: Client, triton: FakeTriton, case: str
 ) -> None:
     triton.wait = asyncio.Event().wait
-    path, body, _ = CASES[case]
-
-    async def ask() -> None:
-        async with client.post(path, **body()) as response:
-            await response.read()
 
     async def leave() -> None:
         begun = len(triton.calls)
-        asked = asyncio.create_task(ask())
+        asked = asyncio.create_task(_ask(client, case))
         await until(lambda: len(triton.calls) > begun)
         asked.cancel()
         await asyncio.wait([asked])
