@@ -3,13 +3,15 @@
 Measures the peak of each operation, then sends ten times that, of each alone and with ``--together`` of all at once, by
 free keys in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
 heeds Retry-After. Goodput is what both get. Then the callers hang up, and five seconds later nothing may be in hand.
-Callers, frontend and models share the processors, so a line also says what each of them used.
+Callers, frontend and models share the processors, so a line also says what each of them used. With ``--apart``, half of
+the processors are the models' own.
 """
 
 import argparse
 import asyncio
 import itertools
 import json
+import os
 import random
 import sys
 import time
@@ -31,7 +33,7 @@ from scripts.benchmark.common.load import Client, Sample, closed, connected, for
 from scripts.benchmark.common.output import head, line
 from scripts.benchmark.common.summary import summary
 from scripts.benchmark.common.target import Target, own_product
-from tests.soak.processor_time import processor_seconds
+from tests.soak.processor_time import processor_seconds, use
 from tests.soak.verdict import p95
 from tests.soak.watch import GAUGES, summed
 
@@ -40,15 +42,17 @@ _PEAK_SECONDS, _ALONE_SECONDS = 15.0, 10.0
 # The queue fills first.
 _RAMP_SECONDS, _EMPTY_SECONDS = 5.0, 5.0
 _HEALTH_SECONDS, _PAUSE_SECONDS = 0.2, 0.2
+_LATE_SECONDS = 1.0
 _HEAD = (
     "load",
     "sent a second",
     "answers by status",
+    "refused after a second",
     "without Retry-After",
     "goodput",
     "of the peak",
     "of the peak, for the same processor time of the models",
-    "processors: models, frontends, callers",
+    "processors: models, frontends, workers, callers",
     "health p95 ms",
     "company p95 ms: alone, beside",
     "times",
@@ -76,10 +80,11 @@ class Peak:
 
 @dataclass(frozen=True)
 class Answer:
-    """When it was whole, in seconds from the beginning of the flood, and whether it names a time to wait."""
+    """When it was whole, in seconds from the beginning of the flood, how long it took, and whether it names a wait."""
 
     operation: str
     at: float
+    took: float
     status: int
     units: float
     names_wait: bool
@@ -116,7 +121,7 @@ class _Flood:
             task.add_done_callback(self._tasks.discard)
 
     async def _call(self, operation: str, call: Call, body: bytes, kind: str) -> None:
-        status, names_wait, units = 0, True, call.units
+        status, names_wait, units, began = 0, True, call.units, self._loop.time()
         headers = {"Content-Type": kind, "Authorization": f"Bearer {next(self._keys)}"}
         try:
             async with self._session.post(self._address + call.path, data=body, headers=headers) as response:
@@ -124,7 +129,8 @@ class _Flood:
                 status, names_wait = response.status, "Retry-After" in response.headers
         except (aiohttp.ClientError, OSError):
             pass
-        self.answers.append(Answer(operation, self._loop.time() - self._begun, status, units, names_wait))
+        now = self._loop.time()
+        self.answers.append(Answer(operation, now - self._begun, now - began, status, units, names_wait))
 
     async def hang_up(self) -> None:
         left = list(self._tasks)
@@ -248,6 +254,8 @@ class Overload:
     ) -> None:
         statuses = Counter(answer.status for answer in answers)
         silent = sum(answer.status in (429, 502) and not answer.names_wait for answer in answers)
+        # Work was done for these in vain.
+        late = Counter(answer.operation for answer in answers if answer.status == 502 and answer.took > _LATE_SECONDS)
         good: dict[str, float] = dict.fromkeys(rates, 0.0)
         for answer in answers:
             if answer.status == 200 and answer.at > _RAMP_SECONDS:
@@ -265,6 +273,7 @@ class Overload:
             name,
             f"{sent / self._seconds:.1f}",
             ", ".join(f"{count} × {status}" for status, count in sorted(statuses.items())),
+            ", ".join(f"{late[each]}" for each in rates),
             silent,
             ", ".join(f"{good[each]:.0f} {UNIT_OF[each]}" for each in rates),
             ", ".join(f"{100 * part:.0f} %" for part in parts.values()) + f" (sum {100 * sum(parts.values()):.0f} %)",
@@ -307,9 +316,17 @@ def main() -> int:
     parser.add_argument("--operations", nargs="+", choices=list(UNIT_OF), default=list(UNIT_OF))
     parser.add_argument("--seconds", type=float, default=60.0, help="of each load")
     parser.add_argument("--together", action="store_true", help="all these operations at once")
+    parser.add_argument("--apart", action="store_true", help="half of the processors are for the models alone")
     given = parser.parse_args()
+    processors = sorted(os.sched_getaffinity(0))
+    half = len(processors) // 2
+    if given.apart:
+        # What is started now keeps to these.
+        use(processors[:half])
     # The callers stand for those of many addresses.
     with own_product(variables={f"{PREFIX}CONNECTIONS_PER_ADDRESS": "0"}) as target:
+        if given.apart:
+            use(processors[half:])
         overload = Overload(target, given.seconds)
         asyncio.run(overload.measure(given.operations, together=given.together))
     print(*overload.faults or ["every promise was kept"], sep="\n", flush=True)
