@@ -1,7 +1,8 @@
 """How memory grows with what is done: ``python -m tests.faults.growth --uploads 10000 --sentences 10000``.
 
 It starts the frontend, with a fake Triton or the whole product (``--product``), and prints for each kind of work what
-all its processes together have grown by from the first twentieth to the end. Shared pages count once.
+all its processes together have grown by from the first twentieth to the end, and which of them by how much in each half
+of that. Shared pages count once.
 """
 
 import argparse
@@ -32,6 +33,7 @@ _SETTINGS = {"UNPAID_SECONDS": 1_000_000, "EXTENSIONS": "realtime", "LIVE_SESSIO
 _SILENT_SECONDS = 15.6
 _TEXTS, _SENTENCE = 32, "This is a sentence about a number that nobody needs, and it may end at any of its letters."
 _PATIENCE_SECONDS = 600
+_TOLD_MB = 0.5
 Work = Callable[[aiohttp.ClientSession], Awaitable[None]]
 
 
@@ -106,10 +108,21 @@ KINDS: dict[str, tuple[Work, int, int]] = {
 }
 
 
-def memory(pid: int) -> float:
-    """MB of a process and all below it; shared pages count once."""
-    processes = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-    return sum(each.memory_full_info().pss for each in processes) / 1e6
+def memory(pid: int) -> dict[str, float]:
+    """MB of a process and all below it by what they run; shared pages count once."""
+    used: dict[str, float] = {}
+    for process in [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]:
+        name = _name(process.cmdline())
+        used[name] = used.get(name, 0.0) + process.memory_full_info().pss / 1e6
+    return used
+
+
+def _name(command: list[str]) -> str:
+    """The model of a process of Triton's Python backend, else what it runs."""
+    models = [Path(each).parts[-3] for each in command if each.endswith("/1/model.py")]
+    if models:
+        return models[0]
+    return "triton" if "--model-repository" in " ".join(command) else "frontend and callers"
 
 
 async def _do(session: aiohttp.ClientSession, work: Work, count: int, at_once: int) -> None:
@@ -155,13 +168,17 @@ async def _run(url: str, pid: int, kind: str, count: int) -> None:
     connector = aiohttp.TCPConnector(limit=0)
     async with aiohttp.ClientSession(url, headers=bearer(KEY), timeout=timeout, connector=connector) as session:
         await _do(session, work, first, at_once)
-        before = memory(pid)
-        await _do(session, work, calls - first, at_once)
-    grown = memory(pid) - before
-    done = (calls - first) * each
-    print(
-        f"{kind}: {before:.0f} MB, {grown:+.1f} MB after {done} more ({1000 * grown / done:+.2f} per 1,000)", flush=True
-    )
+        looks = [memory(pid)]
+        for _ in range(2):
+            await _do(session, work, (calls - first) // 2, at_once)
+            looks.append(memory(pid))
+    before, middle, after = looks
+    done, grown = (calls - first) // 2 * 2 * each, sum(after.values()) - sum(before.values())
+    print(f"{kind}: {sum(before.values()):.0f} MB, {grown:+.1f} MB after {done} more", flush=True)
+    for name in before:
+        halves = middle[name] - before[name], after[name] - middle[name]
+        if max(map(abs, halves)) > _TOLD_MB:
+            print(f"  {name}: {halves[0]:+.1f}, {halves[1]:+.1f} MB", flush=True)
 
 
 def main() -> None:
