@@ -7,6 +7,7 @@ from frontend.dispatch.batch_size import BatchSize, Work
 from frontend.dispatch.fair_share import Call
 from frontend.dispatch.load import EXECUTIONS, ROUNDING, InFlight, TritonLoad
 from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
+from frontend.dispatch.service_rate import ServiceRate
 
 # The work of a model without a unit of its own: each call costs 1.
 ONE_CALL = Work(1.0)
@@ -38,6 +39,7 @@ class ModelCalls:
         self.served = 0.0
         self._sent: dict[Call, TritonLoad] = {}
         self._in_flight = InFlight()
+        self._service_rate = ServiceRate()
         # ``_usual`` is the mean cost of all calls; ``_seconds`` and ``_cost`` are means of calls near an execution.
         self._answers = self._large_answers = 0
         self._usual = self._seconds = self._cost = 0.0
@@ -115,6 +117,7 @@ class ModelCalls:
         # Throughput on processors that other models use too says nothing about this model's executions.
         contended = self._sent[call].has_others(self.name)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
+        self._service_rate.note(call.cost, now, busy=busy)
         self._answers += 1
         self._usual += (call.cost - self._usual) / min(self._answers, _USUAL_CALLS)
         if call.executions >= _LEAST_SHARE or not self.batch.divisible:
@@ -126,6 +129,9 @@ class ModelCalls:
     @property
     def rate(self) -> float:
         """Work per second under load; 0 if nothing was measured."""
+        # Models that share processors have fewer calls in flight than they may.
+        if rate := self._service_rate.value:
+            return rate
         if not self._seconds:
             return self.batch.throughput
         # Little's law: work in flight, divided by the seconds of a call.
