@@ -228,24 +228,29 @@ class Admission:
         executions, alone = model.batch.executions(call.cost), model.alone
         if not model.has_share(executions):
             return None
+        loads = {name: triton.models[model.name] for name, triton in model.tritons.items()}
         tritons = {
-            name: triton
-            for name, triton in model.tritons.items()
-            if triton.models[model.name].has_room(call, executions, alone=alone, now=now)
+            name: model.tritons[name]
+            for name, load in loads.items()
+            if load.gives_way(call, executions, joined=model.batch.joined, now=now)
+            and load.has_room(call, executions, alone=alone, now=now)
         }
         if call.priority == BULK:
             tritons = {name: triton for name, triton in tritons.items() if triton.is_idle(now)}
         fitting = {
             name: triton
             for name, triton in tritons.items()
-            if triton.models[model.name].capacity.gpu
-            or (triton not in reserved and triton.has_processors(call, model.name, executions))
+            if loads[name].capacity.gpu
+            or (
+                (triton not in reserved or triton.goes_first(call))
+                and triton.has_processors(call, model.name, executions, now)
+            )
         }
         if tritons and not fitting:
             reserved.update(tritons.values())
 
         def order(name: str) -> tuple[bool, bool, int, int, float]:
-            triton, load = fitting[name], fitting[name].models[model.name]
+            triton, load = fitting[name], loads[name]
             return not triton.near, triton.has_bulk, triton.level(model.name), load.turn, load.began
 
         return min(fitting, key=order, default=None)

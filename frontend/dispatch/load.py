@@ -4,7 +4,8 @@ Each instance of a model has two executions in flight: one runs, the other is re
 few calls go one at a time, because the order can still change in the frontend. A call that goes before all calls in
 flight may exceed the bound by one, so that it is in the next execution.
 
-Models on processors share them, so their executions are counted together.
+Models on processors share them, so their executions are counted together. Nothing interrupts an execution, so lower
+tiers leave room there for a higher one that called lately.
 
 Bulk work uses idle Tritons. A Triton is idle after ``idle_seconds`` without another call of any model, like the idle
 class of Linux's CFQ disk scheduler, because a running call cannot be interrupted. Under load, bulk work gets one call
@@ -42,6 +43,10 @@ class InFlight:
         self.of[call.priority] += sign
         self.executions = self.executions + sign * min(call.executions, EXECUTIONS) if self.calls else 0.0
 
+    def from_priority(self, priority: int) -> int:
+        """The number of calls of this priority and of lower ones."""
+        return sum(calls for each, calls in self.of.items() if each >= priority)
+
     def all_after(self, call: Call) -> bool:
         """Whether ``call`` goes before all of them."""
         return all(call.priority < priority for priority, calls in self.of.items() if calls)
@@ -61,6 +66,8 @@ class ModelLoad:
     in_flight: InFlight = field(default_factory=InFlight)
     long: int = 0
     began: float = -math.inf
+    # By priority: until when calls of lower tiers give way.
+    kept_until: dict[int, float] = field(default_factory=dict)
 
     @property
     def instances(self) -> int:
@@ -73,6 +80,24 @@ class ModelLoad:
         batch = self.capacity.max_batch
         calls = EXECUTIONS * self.instances * (batch - 1 if batch >= _LARGE_BATCH else batch)
         return min(calls, self.cap) if self.cap else calls
+
+    def is_kept(self, priority: int, now: float) -> bool:
+        """Whether calls of ``priority`` give way to those of higher tiers, on processors: some came lately."""
+        kept = (until for higher, until in self.kept_until.items() if higher < priority)
+        return not self.capacity.gpu and any(now < until for until in kept)
+
+    def gives_way(self, call: Call, executions: float, *, joined: float, now: float) -> bool:
+        """Whether a call of a higher tier would hardly wait for this one: nothing interrupts an execution.
+
+        Calls that are cut to executions leave an instance to it. Those that are sent together may start on two, so
+        together they have at most ``joined`` executions. With ``joined`` 0 they are not cut, and each instance has one.
+        """
+        if not self.is_kept(call.priority, now):
+            return True
+        calls, sent = self.in_flight.from_priority(call.priority), self.in_flight.executions
+        if not joined or not calls:
+            return calls < self.instances
+        return calls < self.instances - 1 or (now == self.began and sent + executions <= joined + ROUNDING)
 
     def has_room(self, call: Call, executions: float, *, alone: bool, now: float) -> bool:
         """Whether one more call fits. With ``alone``, it must not wait behind another call."""
@@ -106,14 +131,25 @@ class TritonLoad:
         self._all, self._on_processors = InFlight(), InFlight()
         self._idle_from = self._bulk_from = -math.inf
 
-    def has_processors(self, call: Call, model: str, executions: float) -> bool:
-        """Whether the processors have room for one more call; True if no other model has calls there."""
+    def has_processors(self, call: Call, model: str, executions: float, now: float) -> bool:
+        """Whether the processors have room for one more call; True if no other model has calls there.
+
+        If calls of a higher tier came lately, one model fewer has others in flight.
+        """
         sent = self._on_processors
         if not self.has_others(model):
             return True
         instances = max(load.instances for load in self.models.values() if not load.capacity.gpu)
         most = max(EXECUTIONS, instances) + ROUNDING
+        if any(load.is_kept(call.priority, now) for load in self.models.values()):
+            others = (load for name, load in self.models.items() if name != model and not load.capacity.gpu)
+            if sum(load.in_flight.from_priority(call.priority) > 0 for load in others) >= int(most) - 1:
+                return False
         return sent.executions + min(executions, EXECUTIONS) <= most or sent.all_after(call)
+
+    def goes_first(self, call: Call) -> bool:
+        """Whether a call goes before all on the processors. It may be one more than their room, so it takes none."""
+        return self._on_processors.all_after(call)
 
     def has_others(self, model: str) -> bool:
         """Whether another model has calls on the same processors."""
@@ -124,6 +160,7 @@ class TritonLoad:
         """Count a call as sent."""
         load = self.models[model]
         load.began, call.on_processors = now, not load.capacity.gpu
+        load.kept_until[call.priority] = now + self._idle_seconds
         load.long += call.executions > EXECUTIONS
         self._count(call, model, 1)
 
@@ -131,6 +168,7 @@ class TritonLoad:
         """Count a call as ended."""
         self.models[model].long -= call.executions > EXECUTIONS
         self._count(call, model, -1)
+        self.models[model].kept_until[call.priority] = now + self._idle_seconds
         if call.priority == BULK:
             self._bulk_from = now + (self.frontends / _BULK_PART - 1) * (now - call.sent)
         else:

@@ -1,0 +1,121 @@
+"""Lower tiers leave processors to a higher one that calls now and then: nothing interrupts an execution."""
+
+import pytest
+
+from frontend.dispatch.batch_size import Work
+from frontend.dispatch.fair_share import Call
+from frontend.dispatch.scheduler import Rules
+from frontend.tritons.inference import Capacity
+from tests.unit.dispatch.calls import COMPANY, FREE, PRO, PROCESSORS, Scene
+
+# A smallest execution is four units, and a call of a whole one is sent alone.
+_CUT = Work(4, 4, divisible=True)
+_TWO = Capacity(2, 32)
+
+
+def _cut(capacity: Capacity = _TWO) -> Scene:
+    scene = Scene(Rules(hold_seconds=5))
+    scene.model("m", _CUT)
+    scene.triton("t", m=capacity)
+    return scene
+
+
+def _came(scene: Scene, model: str = "m", priority: int = COMPANY) -> None:
+    """A call of a higher tier comes and ends."""
+    scene.enter(model, priority)
+    scene.end(*scene.sent(), after=0.01)
+
+
+def _sent(scene: Scene, count: int, cost: float, model: str = "m", priority: int = FREE) -> int:
+    scene.enter_all(count, model, priority, cost)
+    return len(scene.sent())
+
+
+def test_calls_that_are_cut_leave_an_instance_after_a_call_of_a_higher_tier() -> None:
+    scene = _cut()
+    _came(scene)
+    assert _sent(scene, 8, 4.0) == 1
+    scene.now += 0.1
+    assert [call.priority for call in (scene.enter("m", COMPANY), *scene.sent())] == [COMPANY, COMPANY]
+
+
+@pytest.mark.parametrize("priority", [FREE, PRO])
+def test_a_call_of_the_same_or_a_lower_tier_changes_nothing(priority: int) -> None:
+    scene = _cut()
+    _came(scene, priority=FREE)
+    assert _sent(scene, 8, 4.0, priority=priority) > 1
+
+
+def test_the_instance_is_used_again_when_no_such_call_came_for_the_hold_time() -> None:
+    scene = _cut()
+    _came(scene)
+    scene.now += 5.1
+    assert _sent(scene, 8, 4.0) > 1
+
+
+def test_without_a_hold_time_no_instance_is_kept() -> None:
+    scene = Scene(Rules(hold_seconds=0))
+    scene.model("m", _CUT)
+    scene.triton("t", m=_TWO)
+    _came(scene)
+    assert _sent(scene, 8, 4.0) > 1
+
+
+def test_a_gpu_keeps_no_instance() -> None:
+    scene = _cut(Capacity(2, 32, gpu=True))
+    _came(scene)
+    assert _sent(scene, 8, 4.0) > 1
+
+
+def test_small_calls_share_an_execution_of_a_quarter_of_the_smallest() -> None:
+    scene = _cut()
+    _came(scene)
+    assert _sent(scene, 8, 0.25) == 4
+    scene.now += 0.01
+    assert scene.sent() == []
+
+
+def test_calls_that_are_not_cut_have_one_in_flight_for_each_instance() -> None:
+    scene = Scene()
+    scene.triton("t", m=Capacity(2, 8))
+    _came(scene)
+    assert _sent(scene, 8, 0.1) == 2
+
+
+def test_calls_of_other_models_go_one_model_after_another() -> None:
+    scene = Scene()
+    scene.triton("t", one=PROCESSORS, other=PROCESSORS, third=PROCESSORS)
+    _came(scene, "one")
+    for model in ("other", "third"):
+        scene.enter_all(2, model)
+    assert len(scene.sent()) == 1
+
+
+def test_a_call_that_goes_before_all_in_flight_may_take_the_processors_that_an_aged_call_waits_for() -> None:
+    scene = Scene(Rules(age_seconds=4, aged_every=1))
+    scene.triton("t", one=PROCESSORS, other=PROCESSORS)
+    _came(scene, "one")
+    scene.enter("one")
+    scene.sent()
+    aged = scene.enter("other")
+    scene.now += 4.5
+    company = scene.enter("one", COMPANY)
+    assert scene.sent() == [company]
+    scene.end(company)
+    scene.end(*list(scene.admission.models["one"]._sent))
+    assert scene.sent() == [aged]
+
+
+def test_a_company_that_always_has_a_call_in_flight_does_not_starve_the_others() -> None:
+    scene = Scene()
+    scene.triton("t", one=PROCESSORS, other=PROCESSORS)
+    scene.enter_all(100, "other")
+    in_flight: list[Call] = []
+    served = 0
+    for _ in range(200):
+        scene.enter("one", COMPANY)
+        in_flight += scene.sent()
+        first = in_flight.pop(0)
+        served += first.priority == FREE
+        scene.end(first, after=0.2)
+    assert served > 200 / 8
