@@ -6,7 +6,7 @@ from collections.abc import Collection, Hashable, Iterable, Mapping
 from frontend.dispatch.batch_size import BatchSize, Work
 from frontend.dispatch.fair_share import Call
 from frontend.dispatch.load import EXECUTIONS, ROUNDING, InFlight, TritonLoad
-from frontend.dispatch.scheduler import BULK, FIRST, Rules, Scheduler
+from frontend.dispatch.scheduler import BULK, FIRST, PRIORITIES, Rules, Scheduler
 from frontend.dispatch.service_rate import ServiceRate
 
 # The work of a model without a unit of its own: each call costs 1.
@@ -39,7 +39,8 @@ class ModelCalls:
         self.served = 0.0
         self._sent: dict[Call, TritonLoad] = {}
         self._in_flight = InFlight()
-        self._service_rate = ServiceRate()
+        # By priority: of the work of this priority and higher ones, while such calls wait.
+        self._service_rates = [ServiceRate() for _ in range(PRIORITIES)]
         # ``_usual`` is the mean cost of all calls; ``_seconds`` and ``_cost`` are means of calls near an execution.
         self._answers = self._large_answers = 0
         self._usual = self._seconds = self._cost = 0.0
@@ -110,6 +111,11 @@ class ModelCalls:
             triton.end(call, self.name, now)
             self._in_flight.add(call, -1)
         self.scheduler.leave(call, now)
+        waiting = 0
+        for priority, rate in enumerate(self._service_rates, 1):
+            waiting += self.scheduler.waiting(priority)
+            if not waiting:
+                rate.stop()
 
     def answered(self, call: Call, now: float) -> None:
         """Measure a call that has an answer; call this before ``leave``."""
@@ -117,7 +123,8 @@ class ModelCalls:
         # Throughput on processors that other models use too says nothing about this model's executions.
         contended = self._sent[call].has_others(self.name)
         self.batch.note(call.cost, call.sent, now, busy=busy and not contended)
-        self._service_rate.note(call.cost, now, busy=busy)
+        for rate in self._service_rates[call.priority - 1 :]:
+            rate.note(call.cost, now)
         self._answers += 1
         self._usual += (call.cost - self._usual) / min(self._answers, _USUAL_CALLS)
         if call.executions >= _LEAST_SHARE or not self.batch.divisible:
@@ -129,9 +136,6 @@ class ModelCalls:
     @property
     def rate(self) -> float:
         """Work per second under load; 0 if nothing was measured."""
-        # Models that share processors have fewer calls in flight than they may.
-        if rate := self._service_rate.value:
-            return rate
         if not self._seconds:
             return self.batch.throughput
         # Little's law: work in flight, divided by the seconds of a call.
@@ -153,7 +157,9 @@ class ModelCalls:
         before = self.scheduler.work_before(priority, key)
         if self.scheduler.in_flight >= self.scheduler.bound:
             before += self._cost
-        return before / self.rate if before and self.rate else 0.0
+        # Models that share processors do less work than their own calls tell.
+        rate = self._service_rates[priority - 1].value or self.rate
+        return before / rate if before and rate else 0.0
 
 
 class Admission:
@@ -215,6 +221,8 @@ class Admission:
         times = [math.inf]
         for model in (model for model in models if model.scheduler.waits):
             times.append(model.scheduler.next_change(now))
+            loads = [triton.models[model.name] for triton in model.tritons.values()]
+            times += [until for load in loads if not load.capacity.gpu for until in load.kept_until.values()]
             if model.scheduler.waiting(BULK):
                 times += [triton.next_idle(now) for triton in model.tritons.values()]
         return min(time for time in times if time > now)
@@ -228,11 +236,12 @@ class Admission:
         executions, alone = model.batch.executions(call.cost), model.alone
         if not model.has_share(executions):
             return None
+        joined, floor = model.batch.joined, model.scheduler.is_below_floor(call.owner)
         loads = {name: triton.models[model.name] for name, triton in model.tritons.items()}
         tritons = {
             name: model.tritons[name]
             for name, load in loads.items()
-            if load.gives_way(call, executions, joined=model.batch.joined, now=now)
+            if (floor or load.gives_way(call, executions, joined=joined, now=now))
             and load.has_room(call, executions, alone=alone, now=now)
         }
         if call.priority == BULK:
@@ -243,7 +252,7 @@ class Admission:
             if loads[name].capacity.gpu
             or (
                 (triton not in reserved or triton.goes_first(call))
-                and triton.has_processors(call, model.name, executions, now)
+                and triton.has_processors(call, model.name, executions)
             )
         }
         if tritons and not fitting:

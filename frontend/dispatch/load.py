@@ -43,10 +43,6 @@ class InFlight:
         self.of[call.priority] += sign
         self.executions = self.executions + sign * min(call.executions, EXECUTIONS) if self.calls else 0.0
 
-    def from_priority(self, priority: int) -> int:
-        """The number of calls of this priority and of lower ones."""
-        return sum(calls for each, calls in self.of.items() if each >= priority)
-
     def all_after(self, call: Call) -> bool:
         """Whether ``call`` goes before all of them."""
         return all(call.priority < priority for priority, calls in self.of.items() if calls)
@@ -81,23 +77,23 @@ class ModelLoad:
         calls = EXECUTIONS * self.instances * (batch - 1 if batch >= _LARGE_BATCH else batch)
         return min(calls, self.cap) if self.cap else calls
 
-    def is_kept(self, priority: int, now: float) -> bool:
-        """Whether calls of ``priority`` give way to those of higher tiers, on processors: some came lately."""
-        kept = (until for higher, until in self.kept_until.items() if higher < priority)
-        return not self.capacity.gpu and any(now < until for until in kept)
-
     def gives_way(self, call: Call, executions: float, *, joined: float, now: float) -> bool:
-        """Whether a call of a higher tier would hardly wait for this one: nothing interrupts an execution.
+        """Whether a call of a higher tier than this would hardly wait for it, if one came lately.
 
-        Calls that are cut to executions leave an instance to it. Those that are sent together may start on two, so
-        together they have at most ``joined`` executions. With ``joined`` 0 they are not cut, and each instance has one.
+        Nothing interrupts an execution, and those on processors are long. Calls that are cut to executions leave an
+        instance. Those that are sent together may start on two, so together they have at most ``joined`` executions.
+        With ``joined`` 0 they are not cut, and each instance has one. A call that goes before these may be one more.
         """
-        if not self.is_kept(call.priority, now):
+        kept = min((each for each, until in self.kept_until.items() if now < until), default=call.priority)
+        if kept >= call.priority or self.capacity.gpu:
             return True
-        calls, sent = self.in_flight.from_priority(call.priority), self.in_flight.executions
-        if not joined or not calls:
+        sent = {priority: calls for priority, calls in self.in_flight.of.items() if calls and priority > kept}
+        if not sent or call.priority < min(sent):
+            return True
+        calls = sum(sent.values())
+        if not joined or calls < self.instances - 1:
             return calls < self.instances
-        return calls < self.instances - 1 or (now == self.began and sent + executions <= joined + ROUNDING)
+        return now == self.began and self.in_flight.executions + executions <= joined + ROUNDING
 
     def has_room(self, call: Call, executions: float, *, alone: bool, now: float) -> bool:
         """Whether one more call fits. With ``alone``, it must not wait behind another call."""
@@ -131,20 +127,13 @@ class TritonLoad:
         self._all, self._on_processors = InFlight(), InFlight()
         self._idle_from = self._bulk_from = -math.inf
 
-    def has_processors(self, call: Call, model: str, executions: float, now: float) -> bool:
-        """Whether the processors have room for one more call; True if no other model has calls there.
-
-        If calls of a higher tier came lately, one model fewer has others in flight.
-        """
+    def has_processors(self, call: Call, model: str, executions: float) -> bool:
+        """Whether the processors have room for one more call; True if no other model has calls there."""
         sent = self._on_processors
         if not self.has_others(model):
             return True
         instances = max(load.instances for load in self.models.values() if not load.capacity.gpu)
         most = max(EXECUTIONS, instances) + ROUNDING
-        if any(load.is_kept(call.priority, now) for load in self.models.values()):
-            others = (load for name, load in self.models.items() if name != model and not load.capacity.gpu)
-            if sum(load.in_flight.from_priority(call.priority) > 0 for load in others) >= int(most) - 1:
-                return False
         return sent.executions + min(executions, EXECUTIONS) <= most or sent.all_after(call)
 
     def goes_first(self, call: Call) -> bool:

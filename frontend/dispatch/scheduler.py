@@ -126,7 +126,7 @@ class Scheduler:
 
     def begin(self, order: int, call: Call, now: float) -> None:
         """Count the call that ``next`` returned as sent."""
-        aged = order == FIRST and not self._is_below_floor(call.owner)
+        aged = order == FIRST and not self.is_below_floor(call.owner)
         self._since_aged = 0 if aged else self._since_aged + 1
         self._passed = 0
         self._priorities[call.priority - 1].granted(call)
@@ -176,12 +176,13 @@ class Scheduler:
         is_due = self._since_aged + 1 >= every or (self._passed >= every and not any(calls.count for calls in before))
         return is_due and now - oldest.arrived >= self._rules.age_seconds and self._is_below_key_share(oldest)
 
-    def _is_below_floor(self, owner: str | None) -> bool:
+    def is_below_floor(self, owner: str | None) -> bool:
+        """Whether an owner has fewer calls in flight than its floor."""
         return owner is not None and owner in self._owner_calls and self._owner_calls[owner] < self._floors[owner]
 
     def _below_floor(self) -> Call | None:
         floors = self._floors
-        short = [owner for owner, calls in self._owners.items() if calls and self._is_below_floor(owner)]
+        short = [owner for owner, calls in self._owners.items() if calls and self.is_below_floor(owner)]
         if not short:
             return None
         owner = min(short, key=lambda owner: self._owner_calls[owner] / floors[owner])
@@ -190,7 +191,7 @@ class Scheduler:
     def _owners_below_floor(self, now: float) -> list[str]:
         """The active owners below their floor."""
         since = now - self._rules.hold_seconds
-        return [owner for owner, active in self._active_at.items() if active > since and self._is_below_floor(owner)]
+        return [owner for owner, active in self._active_at.items() if active > since and self.is_below_floor(owner)]
 
     def _slots_kept(self, now: float) -> int:
         return sum(self._floors[owner] - self._owner_calls[owner] for owner in self._owners_below_floor(now))

@@ -6,6 +6,8 @@ import math
 _MEAN_SECONDS = 10.0
 # The shortest measurement.
 _LEAST_SECONDS = 3.0
+# After as long without an answer, the model was away, and what it does is measured anew.
+_LONGEST_GAP_SECONDS = 10.0
 
 
 class ServiceRate:
@@ -15,17 +17,19 @@ class ServiceRate:
         self._done = self._seconds = 0.0
         self._last: float | None = None
 
-    def note(self, cost: float, now: float, *, busy: bool) -> None:
-        """Count an answered call; ``busy`` if other calls wait. Without waiting calls, the measurement ends."""
-        if not busy:
-            self._last = None
-        elif self._last is None:
-            self._last, self._done, self._seconds = now, 0.0, 0.0
+    def note(self, cost: float, now: float) -> None:
+        """Count an answered call. The first one begins the measurement."""
+        if self._last is None or now - self._last > _LONGEST_GAP_SECONDS:
+            self._done = self._seconds = 0.0
         else:
             kept = math.exp((self._last - now) / _MEAN_SECONDS)
             self._done = self._done * kept + cost
             self._seconds = self._seconds * kept + now - self._last
-            self._last = now
+        self._last = now
+
+    def stop(self) -> None:
+        """End the measurement, because no calls wait."""
+        self._last = None
 
     @property
     def value(self) -> float:

@@ -82,28 +82,68 @@ def test_calls_that_are_not_cut_have_one_in_flight_for_each_instance() -> None:
     assert _sent(scene, 8, 0.1) == 2
 
 
-def test_calls_of_other_models_go_one_model_after_another() -> None:
+def test_a_call_of_a_middle_tier_goes_beside_those_of_lower_ones() -> None:
+    scene = _cut()
+    _came(scene)
+    assert _sent(scene, 1, 4.0) == 1
+    scene.now += 0.1
+    assert _sent(scene, 1, 4.0, priority=PRO) == 1
+
+
+def test_a_call_below_its_floor_takes_the_kept_instance() -> None:
     scene = Scene()
-    scene.triton("t", one=PROCESSORS, other=PROCESSORS, third=PROCESSORS)
-    _came(scene, "one")
-    for model in ("other", "third"):
-        scene.enter_all(2, model)
+    scene.model("m", _CUT, floors={"acme": 2})
+    scene.triton("t", m=_TWO)
+    _came(scene)
+    for _ in range(2):
+        scene.enter("m", FREE, 4.0, owner="acme")
+        assert len(scene.sent()) == 1
+
+
+def test_lower_tiers_are_looked_at_again_when_the_hold_time_ends() -> None:
+    scene = _cut()
+    _came(scene)
+    scene.enter_all(2, "m", cost=4.0)
+    scene.sent()
+    models = scene.admission.models.values()
+    assert scene.admission.next_change(scene.now, models) == pytest.approx(5.01)
+    scene.now = 5.02
     assert len(scene.sent()) == 1
 
 
 def test_a_call_that_goes_before_all_in_flight_may_take_the_processors_that_an_aged_call_waits_for() -> None:
     scene = Scene(Rules(age_seconds=4, aged_every=1))
-    scene.triton("t", one=PROCESSORS, other=PROCESSORS)
-    _came(scene, "one")
-    scene.enter("one")
+    scene.triton("t", one=PROCESSORS, other=PROCESSORS, third=PROCESSORS)
+    in_flight = scene.enter("one", cost=2.0)
     scene.sent()
     aged = scene.enter("other")
     scene.now += 4.5
-    company = scene.enter("one", COMPANY)
+    company = scene.enter("third", COMPANY)
     assert scene.sent() == [company]
-    scene.end(company)
-    scene.end(*list(scene.admission.models["one"]._sent))
+    scene.end(company, in_flight)
     assert scene.sent() == [aged]
+
+
+def test_a_company_delays_no_model_for_the_sake_of_another() -> None:
+    scene = Scene()
+    scene.triton("t", long=PROCESSORS, short=PROCESSORS, third=PROCESSORS)
+    seconds = {"long": 5.0, "short": 0.1, "third": 0.02}
+    ends: dict[Call, float] = {}
+    served = dict.fromkeys(seconds, 0)
+    scene.enter_all(100, "long")
+    scene.enter_all(2000, "short")
+    while scene.now < 60:
+        if not scene.admission.models["third"].scheduler.others:
+            scene.enter("third", COMPANY)
+        for call in scene.sent():
+            model = next(name for name, its in scene.admission.models.items() if call in its._sent)
+            served[model] += 1
+            ends[call] = scene.now + seconds[model]
+        first = min(ends, key=ends.__getitem__)
+        scene.end(first, after=ends.pop(first) - scene.now)
+    # Half of the time or more, which is what both had without a company.
+    assert served["short"] > 300
+    assert served["long"] > 6
 
 
 def test_a_company_that_always_has_a_call_in_flight_does_not_starve_the_others() -> None:

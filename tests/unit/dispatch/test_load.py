@@ -108,33 +108,33 @@ def test_a_very_long_call_goes_to_an_empty_model() -> None:
 def test_executions_of_several_models_on_processors_are_counted_together() -> None:
     triton = _triton(one=PROCESSORS, other=PROCESSORS)
     triton.begin(_call(), "one", 0.0)
-    assert triton.has_processors(_call(), "other", 1.0, 0.0)
+    assert triton.has_processors(_call(), "other", 1.0)
     triton.begin(_call(), "one", 0.0)
-    assert not triton.has_processors(_call(), "other", 1.0, 0.0)
+    assert not triton.has_processors(_call(), "other", 1.0)
 
 
 def test_a_call_that_goes_before_all_on_the_processors_may_be_one_more_and_only_one() -> None:
     triton = _triton(one=PROCESSORS, other=PROCESSORS)
     for _ in range(2):
         triton.begin(_call(), "one", 0.0)
-    assert triton.has_processors(_call(priority=COMPANY), "other", 1.0, 0.0)
+    assert triton.has_processors(_call(priority=COMPANY), "other", 1.0)
     triton.begin(_call(priority=COMPANY), "other", 0.0)
-    assert not triton.has_processors(_call(priority=COMPANY), "other", 1.0, 0.0)
+    assert not triton.has_processors(_call(priority=COMPANY), "other", 1.0)
 
 
 def test_the_model_with_the_most_instances_says_how_many_executions_the_processors_have() -> None:
     triton = _triton(one=Capacity(4, 4), other=PROCESSORS)
     for _ in range(3):
         triton.begin(_call(), "one", 0.0)
-    assert triton.has_processors(_call(), "other", 1.0, 0.0)
-    assert not triton.has_processors(_call(), "other", 1.1, 0.0)
+    assert triton.has_processors(_call(), "other", 1.0)
+    assert not triton.has_processors(_call(), "other", 1.1)
 
 
 def test_models_on_a_gpu_are_not_counted_together() -> None:
     triton = _triton(one=GPU, other=GPU, third=PROCESSORS)
     for _ in range(3):
         triton.begin(_call(), "one", 0.0)
-    assert triton.has_processors(_call(), "other", 1.0, 0.0)
+    assert triton.has_processors(_call(), "other", 1.0)
 
 
 def test_tritons_with_an_idle_instance_are_alike() -> None:
