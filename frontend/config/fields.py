@@ -112,7 +112,7 @@ class Fields:
     queue_per_tier: int = setting(4096, "most calls of one tier that wait for a model", ge=1)
     queue_age_seconds: float = setting(4.0, "a call that has waited this long may go before higher tiers", ge=0)
     queue_hold_seconds: float = setting(
-        5.0, "idle time until others use what is kept for a floor or tier, and bulk a Triton", ge=0
+        5.0, "idle time after which others use what is kept for a floor or a tier, and bulk work a Triton", ge=0
     )
 
     audio_workers: int = setting(2, "processes that decode audio", ge=1, le=256)

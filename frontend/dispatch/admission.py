@@ -157,7 +157,7 @@ class ModelCalls:
         before = self.scheduler.work_before(priority, key)
         if self.scheduler.in_flight >= self.scheduler.bound:
             before += self._cost
-        # Models that share processors do less work than their own calls tell.
+        # ``rate`` supposes as many calls in flight as the model may have. Models that share processors have fewer.
         rate = self._service_rates[priority - 1].value or self.rate
         return before / rate if before and rate else 0.0
 

@@ -18,7 +18,7 @@ _LEAST_SECONDS = 1.0
 _GAP_SECONDS = 0.002
 # The longest execution to probe on processors, in seconds.
 _LONGEST_SECONDS = 1.0
-# The part of a smallest execution for which a call of a higher tier may wait.
+# Calls that leave room for a higher tier have this share of a smallest execution if they are sent together.
 _JOINED = 0.25
 # A measurement is valid for the longer of this many seconds and this many times its own duration.
 _AGAIN_SECONDS, _AGAIN_TIMES = 60.0, 20
@@ -84,7 +84,10 @@ class BatchSize:
 
     @property
     def joined(self) -> float:
-        """Executions of calls that end soon wherever they start, together; 0 if callers do not cut their work."""
+        """The most executions of calls that are sent together and leave room for a higher tier.
+
+        0 if callers do not cut their work.
+        """
         return _JOINED * self._sizes[0] / self.work if self.divisible else 0.0
 
     @property

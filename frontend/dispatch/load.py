@@ -78,14 +78,14 @@ class ModelLoad:
         return min(calls, self.cap) if self.cap else calls
 
     def gives_way(self, call: Call, executions: float, *, joined: float, now: float) -> bool:
-        """Whether a call of a higher tier than this would hardly wait for it, if one came lately.
+        """Whether a call leaves room on processors for a higher tier that called lately.
 
-        Nothing interrupts an execution, and those on processors are long. Calls that are cut to executions leave an
-        instance. Those that are sent together may start on two, so together they have at most ``joined`` executions.
-        With ``joined`` 0 they are not cut, and each instance has one. A call that goes before these may be one more.
+        Calls that are cut to executions leave an instance. Triton may start those that are sent together on two, so
+        together they have at most ``joined`` executions. With ``joined`` 0 they are not cut: one goes to each instance.
+        A call that goes before all of these may be one more.
         """
         kept = min((each for each, until in self.kept_until.items() if now < until), default=call.priority)
-        if kept >= call.priority or self.capacity.gpu:
+        if self.capacity.gpu or kept >= call.priority:
             return True
         sent = {priority: calls for priority, calls in self.in_flight.of.items() if calls and priority > kept}
         if not sent or call.priority < min(sent):
@@ -155,9 +155,10 @@ class TritonLoad:
 
     def end(self, call: Call, model: str, now: float) -> None:
         """Count a call as ended."""
-        self.models[model].long -= call.executions > EXECUTIONS
+        load = self.models[model]
+        load.kept_until[call.priority] = now + self._idle_seconds
+        load.long -= call.executions > EXECUTIONS
         self._count(call, model, -1)
-        self.models[model].kept_until[call.priority] = now + self._idle_seconds
         if call.priority == BULK:
             self._bulk_from = now + (self.frontends / _BULK_PART - 1) * (now - call.sent)
         else:

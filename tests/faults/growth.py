@@ -172,11 +172,13 @@ async def _run(url: str, pid: int, kind: str, count: int) -> None:
         for _ in range(2):
             await _do(session, work, (calls - first) // 2, at_once)
             looks.append(memory(pid))
-    before, middle, after = looks
+    before, _, after = looks
     done, grown = (calls - first) // 2 * 2 * each, sum(after.values()) - sum(before.values())
     print(f"{kind}: {sum(before.values()):.0f} MB, {grown:+.1f} MB after {done} more", flush=True)
     for name in before:
-        halves = middle[name] - before[name], after[name] - middle[name]
+        # A process may have ended.
+        there = [look.get(name, 0.0) for look in looks]
+        halves = there[1] - there[0], there[2] - there[1]
         if max(map(abs, halves)) > _TOLD_MB:
             print(f"  {name}: {halves[0]:+.1f}, {halves[1]:+.1f} MB", flush=True)
 

@@ -321,6 +321,8 @@ def main() -> int:
     processors = sorted(os.sched_getaffinity(0))
     half = len(processors) // 2
     if given.apart:
+        if not half:
+            parser.error("--apart needs two processors")
         # What is started now keeps to these.
         use(processors[:half])
     # The callers stand for those of many addresses.

@@ -3,7 +3,6 @@
 import os
 from collections.abc import Collection
 from contextlib import suppress
-from pathlib import Path
 
 import psutil
 
@@ -31,8 +30,10 @@ def use(processors: Collection[int]) -> None:
     own = psutil.Process()
     others = [child for child in own.children() if _kind(child) != "models"]
     for process in [own, *others, *(each for child in others for each in child.children(recursive=True))]:
-        for thread in Path(f"/proc/{process.pid}/task").iterdir():
-            os.sched_setaffinity(int(thread.name), processors)
+        for thread in process.threads():
+            # Some end meanwhile.
+            with suppress(ProcessLookupError):
+                os.sched_setaffinity(thread.id, processors)
 
 
 def _kind(child: psutil.Process) -> str:

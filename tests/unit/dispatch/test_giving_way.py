@@ -20,14 +20,14 @@ def _cut(capacity: Capacity = _TWO) -> Scene:
     return scene
 
 
-def _came(scene: Scene, model: str = "m", priority: int = COMPANY) -> None:
-    """A call of a higher tier comes and ends."""
-    scene.enter(model, priority)
+def _came(scene: Scene, priority: int = COMPANY) -> None:
+    """A call comes and ends."""
+    scene.enter("m", priority)
     scene.end(*scene.sent(), after=0.01)
 
 
-def _sent(scene: Scene, count: int, cost: float, model: str = "m", priority: int = FREE) -> int:
-    scene.enter_all(count, model, priority, cost)
+def _sent(scene: Scene, count: int, cost: float, priority: int = FREE) -> int:
+    scene.enter_all(count, "m", priority, cost)
     return len(scene.sent())
 
 
@@ -36,7 +36,16 @@ def test_calls_that_are_cut_leave_an_instance_after_a_call_of_a_higher_tier() ->
     _came(scene)
     assert _sent(scene, 8, 4.0) == 1
     scene.now += 0.1
-    assert [call.priority for call in (scene.enter("m", COMPANY), *scene.sent())] == [COMPANY, COMPANY]
+    company = scene.enter("m", COMPANY)
+    assert scene.sent() == [company]
+
+
+def test_they_leave_it_while_the_first_such_call_is_in_flight() -> None:
+    scene = _cut()
+    scene.enter("m", COMPANY)
+    scene.sent()
+    scene.now += 0.1
+    assert _sent(scene, 8, 2.0) == 1
 
 
 @pytest.mark.parametrize("priority", [FREE, PRO])

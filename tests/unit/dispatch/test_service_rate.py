@@ -13,6 +13,14 @@ def _noted(rate: ServiceRate, each_seconds: float, since: float, until: float, c
         rate.note(cost, now)
 
 
+def _executed(scene: Scene, executions: int) -> None:
+    """An execution takes the processors for a second, whichever model has it."""
+    for _ in range(executions):
+        sent = [call for its in scene.admission.models.values() for call in its._sent]
+        scene.end(min(sent, key=lambda call: call.sent), after=1.0)
+        scene.sent()
+
+
 def test_the_rate_is_known_after_three_seconds_of_waiting_calls() -> None:
     rate = ServiceRate()
     _noted(rate, 0.5, 0.0, 3.0)
@@ -61,11 +69,7 @@ def test_a_model_that_has_the_processors_half_of_the_time_is_expected_to_take_tw
         for model in models:
             scene.enter_all(400, model)
         scene.sent()
-        for _ in range(40):
-            sent = [call for its in scene.admission.models.values() for call in its._sent]
-            # An execution takes the processors for a second, whichever model has it.
-            scene.end(min(sent, key=lambda call: call.sent), after=1.0)
-            scene.sent()
+        _executed(scene, 40)
         its = scene.admission.models["one"]
         waits.append(its.expected_wait(FREE, "k") / its.scheduler.waiting(FREE))
     assert waits[1] == pytest.approx(2 * waits[0], rel=0.2)
@@ -77,10 +81,7 @@ def test_a_higher_tier_does_not_wait_as_long_as_lower_ones_have_to() -> None:
     for model in scene.admission.models:
         scene.enter_all(100, model)
     scene.sent()
-    for _ in range(40):
-        sent = [call for its in scene.admission.models.values() for call in its._sent]
-        scene.end(min(sent, key=lambda call: call.sent), after=1.0)
-        scene.sent()
+    _executed(scene, 40)
     its = scene.admission.models["one"]
     free = its.expected_wait(FREE, "k") / its.scheduler.waiting(FREE)
     scene.enter_all(10, "one", COMPANY)
