@@ -1,7 +1,7 @@
 """Admission: choose the next call over all models, and its Triton. It has no clock, lock or event loop."""
 
 import math
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from frontend.dispatch.batch_size import BatchSize, Work
 from frontend.dispatch.fair_share import Call
@@ -150,15 +150,18 @@ class ModelCalls:
             return 0.0
         return max(work / rate, work * self._seconds / self._cost / at_once if self._cost else 0.0)
 
-    def expected_wait(self, priority: int, key: Hashable) -> float:
-        """Seconds that a new call of a key would wait; infinite if no Triton takes calls."""
+    def expected_wait(self, call: Call, more: float = 0.0) -> float:
+        """Seconds until a new call would go, or until ``more`` work of its key has gone from it on.
+
+        Infinite if no Triton takes calls.
+        """
         if not self.is_open:
             return math.inf
-        before = self.scheduler.work_before(priority, key)
+        before = self.scheduler.work_before(call, more)
         if self.scheduler.in_flight >= self.scheduler.bound:
             before += self._cost
         # ``rate`` supposes as many calls in flight as the model may have. Models that share processors have fewer.
-        rate = self._service_rates[priority - 1].value or self.rate
+        rate = self._service_rates[call.priority - 1].value or self.rate
         return before / rate if before and rate else 0.0
 
 

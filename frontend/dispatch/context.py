@@ -9,7 +9,9 @@ from dataclasses import dataclass
 class RequestContext:
     """``priority`` is 1 (company) to 4 (bulk); ``deadline`` is in event loop seconds.
 
-    ``owner`` is the key or organisation that may have a floor. Within a key, the lowest ``rank`` goes first.
+    ``owner`` is the key or organisation that may have a floor. Within a key, the lowest ``rank`` goes first, then the
+    earliest ``due``, in event loop seconds: when the call would begin if its request were alone (default: when it
+    enters the queue). ``follows`` is the work that enters the queue when the call has ended.
     """
 
     key: Hashable
@@ -17,6 +19,8 @@ class RequestContext:
     owner: str | None
     deadline: float
     rank: int = 0
+    due: float | None = None
+    follows: float = 0.0
 
     def restart(self, seconds: float) -> None:
         """Set the deadline to ``seconds`` from now."""

@@ -10,8 +10,9 @@ from frontend.dispatch.admission import ONE_CALL, Admission, ModelCalls
 from frontend.dispatch.batch_size import Work
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.local import LocalCalls
-from frontend.dispatch.queue import Bounds, ModelQueue, Sender
+from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.sender import Sender
 from frontend.errors import Unreached
 from frontend.observe.metrics import (
     BATCH_FILL,

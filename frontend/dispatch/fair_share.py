@@ -3,14 +3,17 @@
 The algorithm is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair Queuing", SIGCOMM 1996). A key's next
 call starts where its last one ended, in units of work. The call with the lowest start goes first. A key that returns
 starts at the present, so that keys save nothing up.
+
+Within a key, requests share it as they would alone, whatever else waits: a request of many calls neither holds up small
+ones nor is overtaken by later ones for as long as the queue is. This is the virtual clock (Zhang, "VirtualClock: A New
+Traffic Control Algorithm for Packet Switching Networks", SIGCOMM 1990).
 """
 
 import heapq
 import itertools
-from collections import OrderedDict
+from bisect import bisect_right, insort_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from operator import attrgetter
 
 # The most idle keys to remember before they are pruned.
 _REMEMBERED = 1024
@@ -20,8 +23,10 @@ _REMEMBERED = 1024
 class Call:
     """A call to a model that waits or is in flight; ``cost`` is its work in the model's unit.
 
-    Within a key, the lowest ``rank`` goes first. ``backend``, ``sent`` and ``executions`` are set when it is sent.
-    ``arrived`` and ``sent`` are loop seconds.
+    Within a key, the lowest ``rank`` goes first, then the earliest ``due``: when the call would begin if its request
+    were alone. ``follows`` is the work of its request that enters when this call has ended. ``begun``: the call is one
+    of a request that has others. ``backend``, ``sent`` and ``executions`` are set when it is sent. ``arrived``, ``due``
+    and ``sent`` are loop seconds.
     """
 
     key: Hashable
@@ -30,17 +35,25 @@ class Call:
     arrived: float
     cost: float = 1.0
     rank: int = 0
+    due: float = 0.0
+    follows: float = 0.0
+    begun: bool = False
     backend: str = ""
     sent: float = 0.0
     executions: float = 0.0
     on_processors: bool = False
 
 
+def _order(call: Call) -> tuple[int, float]:
+    return call.rank, call.due
+
+
 class FairShare:
-    """The waiting calls of one priority. Within a key, the lowest rank goes first, then the oldest call."""
+    """The waiting calls of one priority. ``cost`` is their work, and ``follows`` what follows them."""
 
     def __init__(self) -> None:
-        self._queues: dict[Hashable, OrderedDict[Call, None]] = {}
+        # In the order within the key.
+        self._queues: dict[Hashable, list[Call]] = {}
         # The start of a key's next call, in work; and the number of its one valid heap entry.
         self._starts: dict[Hashable, float] = {}
         self._entries: dict[Hashable, int] = {}
@@ -49,33 +62,43 @@ class FairShare:
         self._present = 0.0
         self._forget_at = _REMEMBERED
         self.count = 0
-        self.cost = 0.0
+        self.cost = self.follows = 0.0
 
     def waiting_of(self, key: Hashable) -> int:
         """The number of waiting calls of a key."""
         return len(self._queues.get(key, ()))
 
-    def before(self, key: Hashable) -> float:
-        """About the waiting work that goes before a new call of a key: each other key gets no more than this one."""
-        own = self.waiting_of(key)
-        return min(self.cost, (own + len(self._queues) * (own + 1)) * self.cost / max(1, self.count))
+    def before(self, call: Call, more: float) -> float:
+        """About the work that goes before a call that comes, or before ``more`` work of its key has gone from it on.
+
+        Each other key gets no more than this one.
+        """
+        queue = self._queues.get(call.key, [])
+        earlier = queue[: bisect_right(queue, _order(call), key=_order)]
+        own = sum(each.cost for each in earlier) + more
+        if not call.begun:
+            own += sum(each.follows for each in earlier)
+        others = len(self._queues) - (call.key in self._queues)
+        return min(self.cost + self.follows + more, own + others * (own + self.cost / max(1, self.count)))
 
     def add(self, call: Call) -> None:
-        """Queue a call behind the others of its key."""
+        """Queue a call."""
         queue = self._queues.get(call.key)
         if queue is None:
-            queue = self._queues[call.key] = OrderedDict()
+            queue = self._queues[call.key] = []
             self._push(call.key, max(self._present, self._starts.get(call.key, 0.0)))
-        queue[call] = None
+        insort_right(queue, call, key=_order)
         self.count += 1
         self.cost += call.cost
+        self.follows += call.follows
 
     def remove(self, call: Call) -> None:
         """Remove a call that was sent or abandoned."""
         queue = self._queues[call.key]
-        del queue[call]
+        queue.remove(call)
         self.count -= 1
         self.cost = self.cost - call.cost if self.count else 0.0
+        self.follows = self.follows - call.follows if self.count else 0.0
         if not queue:
             del self._queues[call.key], self._entries[call.key]
         self._forget()
@@ -90,7 +113,7 @@ class FairShare:
             if self._entries.get(key) != entry[1]:
                 heapq.heappop(self._heap)
                 continue
-            call = min(self._queues[key], key=attrgetter("rank"))
+            call = self._queues[key][0]
             if may(call):
                 first = call
             else:

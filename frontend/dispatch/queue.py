@@ -1,24 +1,24 @@
-"""Queues on the event loop: the admission decides, calls wait on futures, and nothing polls."""
+"""The queue of a model: its calls wait for their turn, and those that would be late are refused."""
 
 import asyncio
 import math
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Hashable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
+from itertools import accumulate
 from typing import Protocol, TypeVar
 
 from frontend.concurrency.background import cancel_all, forget_outcome
 from frontend.config.tables import TIER_OF
-from frontend.dispatch.admission import Admission, ModelCalls
 from frontend.dispatch.context import RequestContext
 from frontend.dispatch.fair_share import Call
 from frontend.dispatch.large_work import LargeWork, seconds_late
 from frontend.dispatch.scheduler import PRIORITIES, Scheduler
+from frontend.dispatch.sender import Sent
 from frontend.errors import Busy
 from frontend.observe.metrics import QUEUE_REFUSED, QUEUE_SECONDS, QUEUE_WAITING
 from frontend.observe.record import current
-from frontend.tritons.metrics import calls_in_flight
 
 _REFUSALS = {
     "full": "too many calls are waiting for the model, retry later",
@@ -30,8 +30,6 @@ _FULL = 0.95
 # The largest ``Retry-After``, in seconds.
 _LONGEST_RETRY = 300
 Answer = TypeVar("Answer")
-# Done when its call may be sent.
-Sent = asyncio.Future[None]
 
 
 @dataclass(frozen=True)
@@ -52,58 +50,7 @@ class Calls(Protocol):
     def is_open(self) -> bool: ...
     def answered(self, call: Call, now: float) -> None: ...
     def seconds_for(self, work: float, at_once: int) -> float: ...
-    def expected_wait(self, priority: int, key: Hashable) -> float: ...
-
-
-class Sender:
-    """Sends the calls of all queues of an ``admission``. Make it inside the event loop that uses it."""
-
-    def __init__(self, admission: Admission) -> None:
-        self.admission = admission
-        self._loop = asyncio.get_running_loop()
-        self._waiting: dict[Call, asyncio.Future[None]] = {}
-        # Models that calls have left since the last search for the next ones.
-        self._left: set[ModelCalls] = set()
-        self._timer: asyncio.TimerHandle | None = None
-
-    def enter(self, model: ModelCalls, call: Call) -> Sent:
-        """Queue a call; the future is done when the call may be sent."""
-        sent = self._waiting[call] = self._loop.create_future()
-        model.scheduler.enter(call, call.arrived)
-        self.send(model.neighbours)
-        return sent
-
-    def leave(self, model: ModelCalls, call: Call) -> None:
-        """Remove a call that has ended or was abandoned, and soon send the calls that then fit."""
-        self._waiting.pop(call, None)
-        if call.backend:
-            calls_in_flight(call.backend, model.name, TIER_OF[call.priority]).dec()
-        model.leave(call, self._loop.time())
-        # The calls of a request often end together: one search for the next ones is enough.
-        if not self._left:
-            self._loop.call_soon(self._send_next)
-        self._left |= model.neighbours
-
-    def _send_next(self) -> None:
-        left, self._left = self._left, set()
-        self.send(left)
-
-    def send(self, models: Collection[ModelCalls] | None = None) -> None:
-        """Send the calls to ``models`` (default all) that may go now, and set a timer for the next change."""
-        now, models = self._loop.time(), self.admission.models.values() if models is None else models
-        for model, call in self.admission.grants(now, models):
-            calls_in_flight(call.backend, model.name, TIER_OF[call.priority]).inc()
-            if not (sent := self._waiting.pop(call)).done():
-                sent.set_result(None)
-        when = self.admission.next_change(now, models)
-        if when < math.inf and (self._timer is None or when < self._timer.when()):
-            if self._timer is not None:
-                self._timer.cancel()
-            self._timer = self._loop.call_at(when, self._look_again)
-
-    def _look_again(self) -> None:
-        self._timer = None
-        self.send()
+    def expected_wait(self, call: Call, more: float = 0.0) -> float: ...
 
 
 class ModelQueue:
@@ -149,7 +96,7 @@ class ModelQueue:
         Raises ``Busy`` at once if the queue is full or the expected wait exceeds the deadline, else at the deadline.
         ``Retry-After`` is the expected wait.
         """
-        call = await self._enter(context, 1.0)
+        call = await self._enter(self._call(context), context)
         with self._measured(call):
             yield call.backend
 
@@ -179,10 +126,24 @@ class ModelQueue:
         """Seconds that ``work`` takes, one call after another; 0 if nothing was measured."""
         return self._calls.seconds_for(work, 1) if self._calls.is_open else 0.0
 
+    def contexts(self, context: RequestContext, costs: Sequence[float], at_once: int) -> list[RequestContext]:
+        """The context of each call of a request that now begins, with ``at_once`` calls in the queue or in flight."""
+        follows = [0.0] * (len(costs) + at_once)
+        for number in reversed(range(len(costs) - at_once)):
+            follows[number] = costs[number + at_once] + follows[number + at_once]
+        unit = self._calls.seconds_for(1.0, self.bound or 1)
+        dues = accumulate(costs, lambda due, cost: due + unit * cost, initial=self._loop.time())
+        return [replace(context, due=due, follows=rest) for due, rest, _ in zip(dues, follows, costs, strict=False)]
+
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
         """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
         seconds = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0
-        if seconds and self._loop.time() + self._expected_wait(context) + seconds > context.deadline:
+        if not seconds:
+            return
+        call = self._call(context)
+        # Others share the model while the work goes on.
+        wait = max(self._calls.expected_wait(call) + seconds, self._calls.expected_wait(call, work))
+        if self._loop.time() + wait > context.deadline:
             refusal = f"this would take about {seconds:.0f} s of work and has {context.remaining():.0f} s, retry later"
             raise self._refusal("late", context, f"the model is too busy: {refusal}")
 
@@ -214,7 +175,7 @@ class ModelQueue:
         The slot is in use until the work ends. If the caller is cancelled, the work is cancelled ``grace`` (of that
         backend) seconds later, because a backend is not free before its work stops.
         """
-        call = await self._enter(context, cost)
+        call = await self._enter(self._call(context, cost), context)
         task = asyncio.ensure_future(self._work(call, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -243,9 +204,13 @@ class ModelQueue:
         finally:
             self._leaves(call)
 
-    async def _enter(self, context: RequestContext, cost: float) -> Call:
-        self._refuse(context)
-        call = Call(context.key, context.priority, context.owner, self._loop.time(), cost, context.rank)
+    def _call(self, context: RequestContext, cost: float = 1.0) -> Call:
+        now, begun = self._loop.time(), context.due is not None
+        due = context.due if context.due is not None else now
+        return Call(context.key, context.priority, context.owner, now, cost, context.rank, due, context.follows, begun)
+
+    async def _enter(self, call: Call, context: RequestContext) -> Call:
+        self._refuse(call, context)
         sent = self._enters(call)
         try:
             with current().queue, current().tracer.span("queue"):
@@ -265,13 +230,13 @@ class ModelQueue:
         except TimeoutError:
             raise self._refusal("late", context) from None
 
-    def _refuse(self, context: RequestContext) -> None:
+    def _refuse(self, call: Call, context: RequestContext) -> None:
         self.refuse_full(context)
-        if self._loop.time() + self._expected_wait(context) > context.deadline:
+        if self._loop.time() + self._calls.expected_wait(call) > context.deadline:
             raise self._refusal("late", context)
 
     def _expected_wait(self, context: RequestContext) -> float:
-        return self._calls.expected_wait(context.priority, context.key)
+        return self._calls.expected_wait(self._call(context))
 
     def _refusal(
         self, reason: str, context: RequestContext, message: str | None = None, wait: float | None = None

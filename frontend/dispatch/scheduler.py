@@ -62,10 +62,10 @@ class Scheduler:
         """The number of waiting calls of a key."""
         return sum(calls.waiting_of(key) for calls in self._priorities)
 
-    def work_before(self, priority: int, key: Hashable) -> float:
-        """The waiting work that goes before a new call of a key with ``priority``."""
-        *higher, own = self._priorities[:priority]
-        return sum(calls.cost for calls in higher) + own.before(key)
+    def work_before(self, call: Call, more: float = 0.0) -> float:
+        """The waiting work that goes before a new call, or before ``more`` work of its key has gone from it on."""
+        *higher, own = self._priorities[: call.priority]
+        return sum(calls.cost for calls in higher) + own.before(call, more)
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """Change the floors of known owners."""

@@ -129,7 +129,9 @@ class PackedModel:
     async def weighed(self, texts: list[Ids], context: RequestContext) -> tuple[NDArray[np.float32], list[Weights]]:
         """The rows, and the weights of each text's tokens, float32 [tokens]. For no large batch."""
         names = [self._output, WEIGHTS]
-        calls = (self._request(part, context, names) for part in self._parts(texts, context))
+        parts = self._parts(texts, context)
+        contexts = self._contexts(parts, context)
+        calls = (self._request(*each, names) for each in zip(parts, contexts, strict=True))
         found = await gather_or_cancel(calls, lambda: self._calls_at_once)
         rows, weights = (np.concatenate(each) for each in zip(*found, strict=True))
         return rows, np.split(weights, np.cumsum([len(text) for text in texts])[:-1])
@@ -146,6 +148,9 @@ class PackedModel:
         some = (texts[start : start + _TEXTS_AT_ONCE] for start in range(0, len(texts), _TEXTS_AT_ONCE))
         return [part for group in some for part in pack(group, budget)]
 
+    def _contexts(self, parts: list[list[Ids]], context: RequestContext) -> list[RequestContext]:
+        return self._dispatcher.queue(self._model).contexts(context, list(map(work, parts)), self._calls_at_once)
+
     async def _rows(self, texts: list[Ids], context: RequestContext, rest: LargeWork) -> NDArray[np.float32]:
         parts, names = self._parts(texts, context), [self._output]
         if len(parts) == 1:
@@ -154,14 +159,16 @@ class PackedModel:
         rows, whole = np.empty((len(texts), *self._width), np.float32), rest.left
 
         # To join the rows of a large batch at its end would take too long.
-        async def fill(start: int, part: list[Ids]) -> None:
+        async def fill(start: int, part: list[Ids], context: RequestContext, begun: float) -> None:
             if rest.left < whole:
-                self._dispatcher.queue(self._model).refuse_late(context, _SURELY * rest.left, self._calls_at_once)
+                left = _SURELY * (whole - begun)
+                self._dispatcher.queue(self._model).refuse_late(context, left, self._calls_at_once)
             (rows[start : start + len(part)],) = await self._request(part, context, names)
             rest.left -= work(part)
 
-        starts = accumulate(map(len, parts), initial=0)
-        await gather_or_cancel((fill(*each) for each in zip(starts, parts, strict=False)), lambda: self._calls_at_once)
+        starts, begun = accumulate(map(len, parts), initial=0), accumulate(map(work, parts), initial=0.0)
+        calls = (fill(*each) for each in zip(starts, parts, self._contexts(parts, context), begun, strict=False))
+        await gather_or_cancel(calls, lambda: self._calls_at_once)
         return rows
 
     async def _request(self, texts: list[Ids], context: RequestContext, names: list[str]) -> list[NDArray[np.float32]]:

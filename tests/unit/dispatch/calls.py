@@ -46,6 +46,9 @@ class Scene:
     def enter_all(self, count: int, model: str, priority: int = FREE, cost: float = 1.0) -> list[Call]:
         return [self.enter(model, priority, cost) for _ in range(count)]
 
+    def expected_wait(self, model: str, priority: int = FREE) -> float:
+        return self.admission.models[model].expected_wait(Call("k", priority, None, self.now))
+
     def sent(self) -> list[Call]:
         """Send the calls that may go now, and return them."""
         return [call for _, call in self.admission.grants(self.now, self.admission.models.values())]

@@ -7,8 +7,9 @@ from functools import partial
 
 from frontend.dispatch.admission import Admission, ModelCalls
 from frontend.dispatch.context import RequestContext
-from frontend.dispatch.queue import Bounds, ModelQueue, Sender
+from frontend.dispatch.queue import Bounds, ModelQueue
 from frontend.dispatch.scheduler import Rules
+from frontend.dispatch.sender import Sender
 from frontend.tritons.inference import Capacity
 
 

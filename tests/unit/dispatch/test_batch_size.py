@@ -196,19 +196,18 @@ def test_the_expected_wait_is_known_after_one_whole_call_however_long_nothing_is
     scene.enter_all(6, "m")
     scene.sent()
     # Four wait, and one that is in flight is ahead of a new one; two are worked on at once.
-    assert its.expected_wait(FREE, "k") == pytest.approx((4 + 1) * 2.0 / 2)
+    assert scene.expected_wait("m") == pytest.approx((4 + 1) * 2.0 / 2)
 
 
 def test_the_expected_wait_counts_what_goes_before() -> None:
     scene = Scene()
     scene.triton("a", m=ONE)
-    its = scene.admission.models["m"]
     _whole_calls(scene, 1)
     scene.enter_all(2, "m", COMPANY)
     scene.sent()
     scene.enter_all(1, "m", PRO)
     scene.enter_all(2, "m", FREE)
-    assert its.expected_wait(COMPANY, "k") < its.expected_wait(PRO, "k") < its.expected_wait(FREE, "k")
+    assert scene.expected_wait("m", COMPANY) < scene.expected_wait("m", PRO) < scene.expected_wait("m")
 
 
 def test_small_calls_do_not_measure_the_time_of_work() -> None:
@@ -248,4 +247,5 @@ def test_long_executions_that_go_one_at_a_time_are_not_expected_two_at_a_time() 
 
 def test_without_a_triton_the_expected_wait_is_infinite() -> None:
     scene = Scene()
-    assert math.isinf(scene.model("m").expected_wait(FREE, "k"))
+    scene.model("m")
+    assert math.isinf(scene.expected_wait("m"))

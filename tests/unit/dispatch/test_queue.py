@@ -96,7 +96,7 @@ async def test_a_refusal_names_the_expected_wait_within_bounds(
     monkeypatch: pytest.MonkeyPatch, wait: float, retry_after: int
 ) -> None:
     queue = queue_of(bounds=Bounds(key=0))
-    monkeypatch.setattr(queue.calls, "expected_wait", lambda priority, key: wait)
+    monkeypatch.setattr(queue.calls, "expected_wait", lambda call: wait)
     with pytest.raises(BadGateway) as refused:
         await queue.slot(asking()).__aenter__()
     assert refused.value.headers["Retry-After"] == str(retry_after)
@@ -255,6 +255,30 @@ async def test_late_work_is_refused_unless_it_runs_in_parallel() -> None:
     with pytest.raises(BadGateway, match="would take about"):
         queue.refuse_late(asking(seconds=8), 100, at_once=1)
     queue.refuse_late(asking(seconds=8), 100, at_once=4)
+
+
+async def test_the_calls_of_a_request_are_due_one_after_another_and_know_what_follows_them() -> None:
+    queue = queue_of(2)
+    contexts = queue.contexts(asking(), [1.0, 2.0, 3.0, 4.0, 5.0], 2)
+    assert [context.follows for context in contexts] == [8.0, 4.0, 5.0, 0.0, 0.0]
+    # Nothing was measured, so all are due at once.
+    assert {context.due for context in contexts} == {contexts[0].due}
+    await queue.run(asking(), lambda backend: asyncio.sleep(0.1))
+    contexts = queue.contexts(asking(), [1.0, 2.0, 3.0], 8)
+    seconds = queue.calls.seconds_for(1.0, 2)
+    dues = [context.due or 0.0 for context in contexts]
+    assert [due - dues[0] for due in dues] == pytest.approx([0.0, seconds, 3 * seconds])
+    assert not any(context.follows for context in contexts)
+
+
+async def test_work_is_late_if_others_have_too_many_turns_while_it_is_done() -> None:
+    queue = queue_of(1)
+    await queue.run(asking(), lambda backend: asyncio.sleep(0.1))
+    async with waiting(queue, *[asking(f"other {number // 5}") for number in range(50)]):
+        queue.refuse_late(asking("new", seconds=4), 1, at_once=8)
+        with pytest.raises(BadGateway, match="would take about"):
+            queue.refuse_late(asking("new", seconds=4), 5, at_once=8)
+        queue.refuse_late(asking("new", seconds=8), 5, at_once=8)
 
 
 async def test_a_call_lacks_what_those_before_it_take_and_an_idle_queue_has_time_for_any() -> None:

@@ -150,7 +150,7 @@ def test_the_work_before_a_call_is_that_of_its_priority_and_those_above() -> Non
     scheduler = _scheduler()
     for priority, cost in ((COMPANY, 1.0), (PRO, 2.0), (FREE, 4.0), (BULK, 8.0)):
         _enter(scheduler, "k", priority, cost=cost)
-    assert [scheduler.work_before(priority, "k") for priority in (COMPANY, PRO, FREE, BULK)] == [1, 3, 7, 15]
+    assert [scheduler.work_before(Call("k", each, None, 0.0)) for each in (COMPANY, PRO, FREE, BULK)] == [1, 3, 7, 15]
 
 
 def test_of_other_keys_as_much_work_goes_before_a_call_as_of_its_own() -> None:
@@ -158,4 +158,6 @@ def test_of_other_keys_as_much_work_goes_before_a_call_as_of_its_own() -> None:
     for key, calls in (("greedy", 100), ("modest", 1)):
         for _ in range(calls):
             _enter(scheduler, key, FREE)
-    assert [scheduler.work_before(FREE, key) for key in ("new", "modest", "greedy")] == [2, 5, 101]
+    keys = ("new", "modest", "greedy")
+    assert [scheduler.work_before(Call(key, FREE, None, 0.0)) for key in keys] == [2, 3, 101]
+    assert [scheduler.work_before(Call(key, FREE, None, 0.0), 4.0) for key in keys] == [14, 11, 105]

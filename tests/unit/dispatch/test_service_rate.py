@@ -71,7 +71,7 @@ def test_a_model_that_has_the_processors_half_of_the_time_is_expected_to_take_tw
         scene.sent()
         _executed(scene, 40)
         its = scene.admission.models["one"]
-        waits.append(its.expected_wait(FREE, "k") / its.scheduler.waiting(FREE))
+        waits.append(scene.expected_wait("one") / its.scheduler.waiting(FREE))
     assert waits[1] == pytest.approx(2 * waits[0], rel=0.2)
 
 
@@ -83,9 +83,9 @@ def test_a_higher_tier_does_not_wait_as_long_as_lower_ones_have_to() -> None:
     scene.sent()
     _executed(scene, 40)
     its = scene.admission.models["one"]
-    free = its.expected_wait(FREE, "k") / its.scheduler.waiting(FREE)
+    free = scene.expected_wait("one") / its.scheduler.waiting(FREE)
     scene.enter_all(10, "one", COMPANY)
-    assert its.expected_wait(COMPANY, "k") / 10 < free / 2
+    assert scene.expected_wait("one", COMPANY) / 10 < free / 2
 
 
 def test_calls_that_leave_without_an_answer_end_the_measurement() -> None:
