@@ -224,6 +224,9 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
         return Internal("the request could not be processed")
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return Late(_LATE)
+    if status == str(grpc.StatusCode.CANCELLED):
+        # Nobody here did: a server that ends cancels the calls that it has not taken yet.
+        return Unreached(_UNREACHABLE)
     if _UNLOADED in (error.message() or ""):
         return Unloaded(_UNREACHABLE)
     return BrokenModel(_UNREACHABLE) if _DEAD_PROCESS in (error.message() or "") else _away(error.message())

@@ -18,11 +18,12 @@ _MIX = (_HEAR, _SPEAK, *[_RERANK] * 6, *[_EMBED] * 12)
 
 @dataclass
 class Answer:
-    """A call's start and end in seconds, and its status."""
+    """A call's start and end in seconds, its status, and what it says if that is not 200."""
 
     begun: float
     ended: float
     status: int
+    error: str = ""
 
 
 class Load:
@@ -40,8 +41,8 @@ class Load:
     async def ask(self) -> None:
         begun = time.monotonic()
         async with self._session.post(self._url, json=self._body) as response:
-            await response.read()
-        self.answers.append(Answer(begun, time.monotonic(), response.status))
+            text = await response.text()
+        self.answers.append(Answer(begun, time.monotonic(), response.status, "" if response.ok else text))
 
     async def _ask_on(self) -> None:
         while self._going:

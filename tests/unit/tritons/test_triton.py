@@ -28,8 +28,9 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
     def __init__(self) -> None:
         self.states = {"whisper": ("READY", ""), "embedder": ("READY", "")}
         self.not_ready: set[str] = set()
-        # Error messages of the next calls of the Python model; empty for success.
+        # Error messages of the next calls of the Python model; empty for success. And the status of such errors.
         self.words: list[str] = []
+        self.status = grpc.StatusCode.INTERNAL
         self.calls: list[Any] = []
         self.done: list[str] = []
         self.refuses_loads = False
@@ -71,7 +72,7 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         await self.note("ModelInfer", context)
         self.calls.append(request)
         if self.words and (words := self.words.pop(0)):
-            await context.abort(grpc.StatusCode.INTERNAL, words)
+            await context.abort(self.status, words)
         return service_pb2.ModelInferResponse(model_name=request.model_name)
 
     async def RepositoryModelUnload(self, request: Any, context: Any) -> Any:  # noqa: N802 - gRPC's name
@@ -222,6 +223,12 @@ async def test_a_port_without_a_server_raises_unreached() -> None:
     with pytest.raises(Unreached):
         await made.ready_models(MODELS)
     await made.close()
+
+
+async def test_a_call_that_a_server_cancels_at_its_end_may_go_to_another(triton: Triton, service: Service) -> None:
+    service.status, service.words = grpc.StatusCode.CANCELLED, ["CANCELLED"]
+    with pytest.raises(Unreached):
+        await triton.infer("whisper", {"audio": np.zeros((1, 1), np.float32)}, [], 5.0)
 
 
 async def test_the_windows_of_a_recording_are_not_all_serialized_at_once(
