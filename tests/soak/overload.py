@@ -1,7 +1,7 @@
 """Ten times the capacity: python -m tests.soak.overload --operations embeddings rerank --seconds 60
 
 Measures the peak of each operation, then sends ten times that, of each alone and with ``--together`` of all at once, by
-free keys in a process of its own. Beside it a company's key calls, one call at a time, and health is asked. Nobody
+free keys in a process of its own. Beside it a company's key calls about once a second, and health is asked. Nobody
 heeds Retry-After. Goodput is what both get. Then the callers hang up, and five seconds later nothing may be in hand.
 Callers, frontend and models share the processors, so a line also says what each of them used. With ``--apart``, half of
 the processors are the models' own.
@@ -41,7 +41,9 @@ _TIMES, _DIFFERENT_CALLS, _PEAK_CALLERS, _KEYS = 10, 64, 16, 32
 _PEAK_SECONDS, _ALONE_SECONDS = 15.0, 10.0
 # The queue fills first.
 _RAMP_SECONDS, _EMPTY_SECONDS = 5.0, 5.0
-_HEALTH_SECONDS, _PAUSE_SECONDS = 0.2, 0.2
+_HEALTH_SECONDS = 0.2
+# A company calls about once a second, so that its own small calls take little of the models.
+_COMPANY_SECONDS = 1.0
 _LATE_SECONDS = 1.0
 _HEAD = (
     "load",
@@ -168,12 +170,13 @@ async def _health(root: str, until: asyncio.Event) -> list[float]:
 
 
 async def _company(client: Client, operations: Sequence[str], until: asyncio.Event) -> dict[str, list[Sample]]:
-    """One small call after another, of each operation in turn."""
+    """Small calls, of each operation in turn."""
+    pause = _COMPANY_SECONDS / len(operations)
     samples: dict[str, list[Sample]] = {operation: [] for operation in operations}
     while not until.is_set():
         for operation in operations:
             samples[operation].append(await client.send(COMPANY[operation], asyncio.get_running_loop().time()))
-            await asyncio.sleep(_PAUSE_SECONDS)
+            await asyncio.sleep(pause)
     return samples
 
 
