@@ -236,7 +236,8 @@ class ModelQueue:
             raise self._refusal("late", context)
 
     def _expected_wait(self, context: RequestContext) -> float:
-        return self._calls.expected_wait(self._call(context))
+        """Seconds that a new request would wait."""
+        return self._calls.expected_wait(self._call(replace(context, due=None)))
 
     def _refusal(
         self, reason: str, context: RequestContext, message: str | None = None, wait: float | None = None

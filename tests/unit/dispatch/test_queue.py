@@ -102,6 +102,16 @@ async def test_a_refusal_names_the_expected_wait_within_bounds(
     assert refused.value.headers["Retry-After"] == str(retry_after)
 
 
+async def test_a_request_that_is_given_up_is_told_how_long_a_new_one_would_wait() -> None:
+    queue = queue_of(1)
+    await queue.run(asking(), lambda backend: asyncio.sleep(0.1))
+    (begun,) = queue.contexts(asking(seconds=0.05), [1.0], 8)
+    async with waiting(queue, *[asking()] * 50):
+        with pytest.raises(BadGateway) as refused:
+            await queue.slot(begun).__aenter__()
+        assert int(refused.value.headers["Retry-After"]) > 4
+
+
 async def test_waiting_calls_go_to_a_backend_that_returns() -> None:
     queue = queue_of(1)
     async with queue.slot(asking()):
