@@ -4,6 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import replace
 
 import numpy as np
 from aiohttp import web
@@ -95,7 +96,7 @@ class _Stream:
         )
         if not parts:
             raise text.refusal("holds nothing that can be spoken")
-        first, begun = asyncio.create_task(self._pipeline.utterance(text, parts[0])), False
+        first, begun = asyncio.create_task(self._pipeline.utterance(text, parts[0], text.context)), False
         async with aclosing(self._others(parts, sentences, first)) as others:
             second = asyncio.create_task(_next(others))
             try:
@@ -123,7 +124,7 @@ class _Stream:
             parts += await pipeline.phonemize(text, self._timer, phonemize_others, sentences, alphabet, before)
         await asyncio.shield(first)
         # Within a key, what others wait to hear goes first.
-        calls = (pipeline.utterance(text, part, rank=1) for part in parts[1:])
+        calls = (pipeline.utterance(text, part, replace(text.context, rank=1)) for part in parts[1:])
         async with aclosing(read_ahead(calls, min(_AHEAD, pipeline.settings.calls_at_once))) as spoken:
             async for each in spoken:
                 yield each

@@ -1,7 +1,6 @@
 """Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -114,15 +113,16 @@ class SpeechPipeline:
         self.refuse_late(text, sum(len(part.ids) for part in parts))
         # Longest first, so that the last sentences to run are short.
         order = sorted(range(len(parts)), key=lambda index: -len(parts[index].ids))
-        calls = (self.utterance(text, parts[index]) for index in order)
-        spoken = dict(zip(order, await gather_or_cancel(calls, lambda: self.settings.calls_at_once), strict=True))
+        costs, at_once = [self._work(text, parts[index]) for index in order], self.settings.calls_at_once
+        contexts = self._dispatcher.queue(text.voice.model).contexts(text.context, costs, at_once)
+        calls = (self.utterance(text, parts[index], each) for index, each in zip(order, contexts, strict=True))
+        spoken = dict(zip(order, await gather_or_cancel(calls, lambda: at_once), strict=True))
         return [spoken[index] for index in range(len(parts))]
 
-    async def utterance(self, text: Speaking, part: Utterance, rank: int = 0) -> Spoken:
+    async def utterance(self, text: Speaking, part: Utterance, context: RequestContext) -> Spoken:
         voice, ids, speed = text.voice, part.ids, text.request.speed
-        context = replace(text.context, rank=rank)
         arrays = await self._dispatcher.infer(
-            voice.model, lambda: voice.inputs(ids, speed), [voice.output], context, len(ids) / speed
+            voice.model, lambda: voice.inputs(ids, speed), [voice.output], context, self._work(text, part)
         )
         audio: NDArray[np.float32] = arrays[voice.output].reshape(-1)
         if audio.size == 0:
@@ -131,6 +131,10 @@ class SpeechPipeline:
         if audio.size <= _INLINE_SAMPLES:
             return part, to_int16(audio, voice.least_peak)
         return part, await self.encoders.run(context, to_int16, audio, voice.least_peak)
+
+    @staticmethod
+    def _work(text: Speaking, part: Utterance) -> float:
+        return len(part.ids) / text.request.speed
 
     def pause(self, voice: ExportedVoice) -> int:
         """Samples between two sentences."""

@@ -5,7 +5,8 @@ import io
 import json
 import re
 import wave
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
 from unittest.mock import MagicMock
@@ -78,6 +79,41 @@ async def triton() -> LongTones:
     return LongTones()
 
 
+@asynccontextmanager
+async def _pipeline(
+    triton: LongTones | None,
+    phonemizer: Phonemizer | None = None,
+    unpaid: UnbilledWorkThrottle | None = None,
+    places: int = 4,
+    **values: Any,
+) -> AsyncIterator[SpeechPipeline]:
+    """``places`` is the most calls in flight; ``values`` are settings."""
+    settings = Settings(**{"model_repository": ROOT / "model_repository", "voices": "ryan", **values})
+    dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
+    threads = Threads(1)
+    phonemizers = WorkerQueue(dispatcher.add_local_queue("text", 4), cast(Any, phonemizer or Phonemizer()))
+    encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
+    pipeline = SpeechPipeline(
+        settings, dispatcher, phonemizers, encoders, unpaid or UnbilledWorkThrottle(1000), Reader()
+    )
+    if triton is not None:
+        await dispatcher.add("triton", triton, {"piper_ryan": places})
+    async with asyncio.timeout(5):
+        yield pipeline
+    await dispatcher.close()
+    await threads.close()
+
+
+async def _spoken(pipeline: SpeechPipeline, text: str, response_format: str = "wav", stream_format: str = "") -> bytes:
+    context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
+    with MemoryReservation(MemoryBudget(10**9), "key") as holding:
+        asked = SpeechRequest(text, "ryan", response_format, "tts-1", stream_format=stream_format)
+        if not stream_format:
+            return await pipeline.run(asked, context, MagicMock(), holding)
+        answer, others = await stream(pipeline, asked, context, MagicMock(), holding)
+        return answer + b"".join([piece async for piece in others])
+
+
 async def _say(
     triton: LongTones | None,
     text: str,
@@ -88,27 +124,8 @@ async def _say(
     **values: Any,
 ) -> bytes:
     """The audio of a text; ``values`` are settings."""
-    settings = Settings(**{"model_repository": ROOT / "model_repository", "voices": "ryan", **values})
-    dispatcher = Dispatcher(Rules(), Bounds(), FixedFrontends(1))
-    threads = Threads(1)
-    phonemizers = WorkerQueue(dispatcher.add_local_queue("text", 4), cast(Any, phonemizer or Phonemizer()))
-    encoders = WorkerQueue(dispatcher.add_local_queue("threads", 2), threads)
-    unpaid = unpaid or UnbilledWorkThrottle(1000)
-    pipeline = SpeechPipeline(settings, dispatcher, phonemizers, encoders, unpaid, Reader())
-    if triton is not None:
-        await dispatcher.add("triton", triton, {"piper_ryan": 4})
-    async with asyncio.timeout(5):
-        context = RequestContext("key", 3, None, asyncio.get_running_loop().time() + 10)
-        with MemoryReservation(MemoryBudget(10**9), "key") as holding:
-            asked = SpeechRequest(text, "ryan", response_format, "tts-1", stream_format=stream_format)
-            if stream_format:
-                answer, others = await stream(pipeline, asked, context, MagicMock(), holding)
-                answer += b"".join([piece async for piece in others])
-            else:
-                answer = await pipeline.run(asked, context, MagicMock(), holding)
-    await dispatcher.close()
-    await threads.close()
-    return answer
+    async with _pipeline(triton, phonemizer, unpaid, **values) as pipeline:
+        return await _spoken(pipeline, text, response_format, stream_format)
 
 
 def _tones(answer: bytes) -> list[int]:
@@ -123,6 +140,30 @@ async def test_the_longest_sentence_is_spoken_first_and_all_are_heard_in_order(t
     answer = await _say(triton, "One. Five. Three more. Seventy.")
     assert [inputs["input"].shape[1] for _, inputs in triton.calls] == [11, 8, 5, 4]
     assert _tones(answer) == [4, 5, 11, 8]
+
+
+class SlowTones(LongTones):
+    """Takes 10 ms for a sentence."""
+
+    async def infer(
+        self, model: str, inputs: Mapping[str, NDArray[Any]], outputs: Sequence[str], seconds: float
+    ) -> Arrays:
+        await asyncio.sleep(0.01)
+        return await super().infer(model, inputs, outputs, seconds)
+
+
+async def test_a_short_text_does_not_wait_for_eight_sentences_of_a_long_one_of_its_key() -> None:
+    triton = SlowTones()
+    async with _pipeline(triton, places=1) as pipeline:
+        await _spoken(pipeline, "Two words. Two words.")
+        triton.calls.clear()
+        long = asyncio.create_task(_spoken(pipeline, "Two words. " * 20))
+        await asyncio.sleep(0.03)
+        await _spoken(pipeline, "One.")
+        await long
+    lengths = [inputs["input"].shape[1] for _, inputs in triton.calls]
+    assert lengths.index(4) < 7
+    assert len(lengths) == 21
 
 
 async def test_speech_waits_for_no_triton_that_was_never_there() -> None:
