@@ -150,14 +150,11 @@ class ModelCalls:
             return 0.0
         return max(work / rate, work * self._seconds / self._cost / at_once if self._cost else 0.0)
 
-    def expected_wait(self, call: Call, more: float = 0.0) -> float:
-        """Seconds until a new call would go, or until ``more`` work of its key has gone from it on.
-
-        Infinite if no Triton takes calls.
-        """
+    def expected_wait(self, call: Call) -> float:
+        """Seconds that a call that comes would wait; infinite if no Triton takes calls."""
         if not self.is_open:
             return math.inf
-        before = self.scheduler.work_before(call, more)
+        before = self.scheduler.work_before(call)
         if self.scheduler.in_flight >= self.scheduler.bound:
             before += self._cost
         # ``rate`` supposes as many calls in flight as the model may have. Models that share processors have fewer.

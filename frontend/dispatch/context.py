@@ -10,8 +10,8 @@ class RequestContext:
     """``priority`` is 1 (company) to 4 (bulk); ``deadline`` is in event loop seconds.
 
     ``owner`` is the key or organisation that may have a floor. Within a key, the lowest ``rank`` goes first, then the
-    earliest ``due``, in event loop seconds: when the call would begin if its request were alone (default: when it
-    enters the queue). ``follows`` is the work that enters the queue when the call has ended.
+    earliest ``due``, in event loop seconds (default: when the call enters the queue). ``follows`` is the work that
+    enters the queue when the call has ended.
     """
 
     key: Hashable

@@ -4,14 +4,14 @@ The algorithm is start-time fair queuing (Goyal, Vin and Cheng, "Start-time Fair
 call starts where its last one ended, in units of work. The call with the lowest start goes first. A key that returns
 starts at the present, so that keys save nothing up.
 
-Within a key, requests share it as they would alone, whatever else waits: a request of many calls neither holds up small
-ones nor is overtaken by later ones for as long as the queue is. This is the virtual clock (Zhang, "VirtualClock: A New
-Traffic Control Algorithm for Packet Switching Networks", SIGCOMM 1990).
+Within a key, a request is due when it has taken several times as long as it would alone. What is due first goes first,
+with all of its calls. So small requests pass large ones, and equal ones go one after another (Bender, Chakrabarti and
+Muthukrishnan, "Flow and Stretch Metrics for Scheduling Continuous Job Streams", SODA 1998).
 """
 
 import heapq
 import itertools
-from bisect import bisect_right, insort_right
+from bisect import bisect_left, bisect_right, insort_right
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 
@@ -23,10 +23,9 @@ _REMEMBERED = 1024
 class Call:
     """A call to a model that waits or is in flight; ``cost`` is its work in the model's unit.
 
-    Within a key, the lowest ``rank`` goes first, then the earliest ``due``: when the call would begin if its request
-    were alone. ``follows`` is the work of its request that enters when this call has ended. ``begun``: the call is one
-    of a request that has others. ``backend``, ``sent`` and ``executions`` are set when it is sent. ``arrived``, ``due``
-    and ``sent`` are loop seconds.
+    Within a key, the lowest ``rank`` goes first, then the earliest ``due``. ``follows`` is the work of its request that
+    enters when this call has ended. ``begun``: the call is one of a request that has others. ``backend``, ``sent`` and
+    ``executions`` are set when it is sent. ``arrived``, ``due`` and ``sent`` are loop seconds.
     """
 
     key: Hashable
@@ -68,18 +67,16 @@ class FairShare:
         """The number of waiting calls of a key."""
         return len(self._queues.get(key, ()))
 
-    def before(self, call: Call, more: float) -> float:
-        """About the work that goes before a call that comes, or before ``more`` work of its key has gone from it on.
-
-        Each other key gets no more than this one.
-        """
+    def before(self, call: Call) -> float:
+        """About the work that goes before a call that comes: each other key gets no more than this one."""
         queue = self._queues.get(call.key, [])
         earlier = queue[: bisect_right(queue, _order(call), key=_order)]
-        own = sum(each.cost for each in earlier) + more
+        own = sum(each.cost for each in earlier)
         if not call.begun:
             own += sum(each.follows for each in earlier)
         others = len(self._queues) - (call.key in self._queues)
-        return min(self.cost + self.follows + more, own + others * (own + self.cost / max(1, self.count)))
+        theirs = self.cost + self.follows - sum(each.cost + each.follows for each in queue)
+        return own + min(max(0.0, theirs), others * (own + self.cost / max(1, self.count)))
 
     def add(self, call: Call) -> None:
         """Queue a call."""
@@ -95,7 +92,7 @@ class FairShare:
     def remove(self, call: Call) -> None:
         """Remove a call that was sent or abandoned."""
         queue = self._queues[call.key]
-        queue.remove(call)
+        del queue[queue.index(call, bisect_left(queue, _order(call), key=_order))]
         self.count -= 1
         self.cost = self.cost - call.cost if self.count else 0.0
         self.follows = self.follows - call.follows if self.count else 0.0

@@ -60,7 +60,7 @@ class LocalCalls:
         """Seconds that ``work`` calls take, ``at_once`` in parallel; 0 if nothing was measured."""
         return work * self._seconds / min(at_once, self.scheduler.bound)
 
-    def expected_wait(self, call: Call, more: float = 0.0) -> float:
-        """Seconds until a new call would go, or ``more`` calls of its key from it on."""
-        before = self.scheduler.work_before(call, more) + (self.scheduler.in_flight >= self.scheduler.bound)
+    def expected_wait(self, call: Call) -> float:
+        """Seconds that a call that comes would wait."""
+        before = self.scheduler.work_before(call) + (self.scheduler.in_flight >= self.scheduler.bound)
         return before * self._seconds / self.scheduler.bound

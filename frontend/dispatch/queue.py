@@ -2,11 +2,11 @@
 
 import asyncio
 import math
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import accumulate
 from typing import Protocol, TypeVar
 
 from frontend.concurrency.background import cancel_all, forget_outcome
@@ -27,6 +27,8 @@ _REFUSALS = {
 }
 # The share of the time to its deadline that a call may wait. The rest is for its own work, which is not known yet.
 _FULL = 0.95
+# Later requests of a key may pass one until it has taken so many times as long as alone, or half of its deadline.
+_STRETCH = 4
 # The largest ``Retry-After``, in seconds.
 _LONGEST_RETRY = 300
 Answer = TypeVar("Answer")
@@ -50,7 +52,7 @@ class Calls(Protocol):
     def is_open(self) -> bool: ...
     def answered(self, call: Call, now: float) -> None: ...
     def seconds_for(self, work: float, at_once: int) -> float: ...
-    def expected_wait(self, call: Call, more: float = 0.0) -> float: ...
+    def expected_wait(self, call: Call) -> float: ...
 
 
 class ModelQueue:
@@ -131,19 +133,14 @@ class ModelQueue:
         follows = [0.0] * (len(costs) + at_once)
         for number in reversed(range(len(costs) - at_once)):
             follows[number] = costs[number + at_once] + follows[number + at_once]
-        unit = self._calls.seconds_for(1.0, self.bound or 1)
-        dues = accumulate(costs, lambda due, cost: due + unit * cost, initial=self._loop.time())
-        return [replace(context, due=due, follows=rest) for due, rest, _ in zip(dues, follows, costs, strict=False)]
+        alone = self._calls.seconds_for(sum(costs), self.bound or 1)
+        due = self._loop.time() + min(_STRETCH * alone, context.remaining() / 2)
+        return [replace(context, due=due, follows=rest) for rest in follows[: len(costs)]]
 
     def refuse_late(self, context: RequestContext, work: float, at_once: int) -> None:
         """Raise ``Busy`` if ``work``, in ``at_once`` parallel calls, would end after the deadline."""
         seconds = self._calls.seconds_for(work, at_once) if self._calls.is_open else 0.0
-        if not seconds:
-            return
-        call = self._call(context)
-        # Others share the model while the work goes on.
-        wait = max(self._calls.expected_wait(call) + seconds, self._calls.expected_wait(call, work))
-        if self._loop.time() + wait > context.deadline:
+        if seconds and self._loop.time() + self._calls.expected_wait(self._call(context)) + seconds > context.deadline:
             refusal = f"this would take about {seconds:.0f} s of work and has {context.remaining():.0f} s, retry later"
             raise self._refusal("late", context, f"the model is too busy: {refusal}")
 
@@ -236,13 +233,13 @@ class ModelQueue:
             raise self._refusal("late", context)
 
     def _expected_wait(self, context: RequestContext) -> float:
-        """Seconds that a new request would wait."""
-        return self._calls.expected_wait(self._call(replace(context, due=None)))
+        return self._calls.expected_wait(self._call(context))
 
     def _refusal(
         self, reason: str, context: RequestContext, message: str | None = None, wait: float | None = None
     ) -> Busy:
         QUEUE_REFUSED.labels(self.model, reason).inc()
         if wait is None:
-            wait = self._expected_wait(context) if self._calls.is_open else 0.0
+            # A new request, behind all of its key.
+            wait = self._expected_wait(replace(context, rank=sys.maxsize, due=None)) if self._calls.is_open else 0.0
         return Busy(message or _REFUSALS[reason], retry_after=max(1, min(math.ceil(wait), _LONGEST_RETRY)))

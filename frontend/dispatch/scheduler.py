@@ -62,10 +62,10 @@ class Scheduler:
         """The number of waiting calls of a key."""
         return sum(calls.waiting_of(key) for calls in self._priorities)
 
-    def work_before(self, call: Call, more: float = 0.0) -> float:
-        """The waiting work that goes before a new call, or before ``more`` work of its key has gone from it on."""
+    def work_before(self, call: Call) -> float:
+        """The work that goes before a call that comes."""
         *higher, own = self._priorities[: call.priority]
-        return sum(calls.cost for calls in higher) + own.before(call, more)
+        return sum(calls.cost for calls in higher) + own.before(call)
 
     def set_floors(self, floors: Mapping[str, int]) -> None:
         """Change the floors of known owners."""
@@ -80,7 +80,7 @@ class Scheduler:
         return not self._short and now - self._short_at > _QUIET_SECONDS
 
     def enter(self, call: Call, now: float) -> None:
-        """Queue a call behind the others of its key."""
+        """Queue a call."""
         self._by_arrival(call)[call] = None
         self.waits += 1
         self._priorities[call.priority - 1].add(call)

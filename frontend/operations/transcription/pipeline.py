@@ -137,14 +137,13 @@ class TranscriptionPipeline:
             memory.add(samples.size)
             context.extend(self._settings.audio_second_seconds * prepared.duration)
             work = self._abilities[model].work(_seconds(prepared.windows))
-            queue.refuse_late(context, work, self.at_once(model))
+            queue.refuse_late(_ranked(context, prepared.windows), work, self.at_once(model))
         return DecodedFile(request, model, samples, prepared)
 
     def calls(self, decoded: "DecodedFile", context: RequestContext) -> Iterator[Coroutine[Any, Any, Arrays]]:
         """A call for each window."""
         windows = decoded.prepared.windows
-        # Short recordings go before the windows of long ones, which run several in parallel.
-        window_context = replace(context, rank=int(len(windows) > 1))
+        window_context = _ranked(context, windows)
         for window in windows:
             inputs = partial(window_inputs, decoded.request, decoded.samples, window)
             (seconds,) = _seconds([window])
@@ -232,6 +231,11 @@ class DecodedFile:
     def milliseconds(self) -> int:
         """What is charged: the duration that the answer has."""
         return round(1000 * round(self.prepared.duration, 3))
+
+
+def _ranked(context: RequestContext, windows: Sequence[SpokenWindow]) -> RequestContext:
+    """Short recordings go before the windows of long ones, which run several in parallel."""
+    return replace(context, rank=int(len(windows) > 1))
 
 
 def _seconds(windows: Sequence[SpokenWindow]) -> list[float]:

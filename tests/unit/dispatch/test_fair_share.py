@@ -117,43 +117,50 @@ def _call(request: str, due: float, key: str = "key", follows: float = 0.0) -> C
 
 def test_the_later_calls_of_a_request_go_before_those_of_the_next_requests() -> None:
     shares = FairShare()
-    for call in (_call("first", 0.0), _call("first", 0.1), _call("second", 5.0), _call("third", 6.0)):
-        shares.add(call)
+    for request, due in (("first", 4.0), ("first", 4.0), ("second", 5.0), ("third", 6.0)):
+        shares.add(_call(request, due))
     _take(shares)
     # It enters when a call of its request has ended.
-    shares.add(_call("first", 0.2))
+    shares.add(_call("first", 4.0))
     assert [_take(shares).owner for _ in range(4)] == ["first", "first", "second", "third"]
 
 
-def test_a_small_request_does_not_wait_for_the_whole_of_a_large_one_of_its_key() -> None:
+def test_a_small_request_passes_a_large_one_of_its_key_until_that_is_due() -> None:
     shares = FairShare()
-    for number in range(8):
-        shares.add(_call("large", float(number)))
-    _take(shares)
-    shares.add(_call("small", 2.5))
-    assert [_take(shares).owner for _ in range(4)] == ["large", "large", "small", "large"]
+    for request, due in (("large", 8.0), ("large", 8.0), ("large", 8.0), ("small", 1.0), ("late", 9.0)):
+        shares.add(_call(request, due))
+    assert [_take(shares).owner for _ in range(5)] == ["small", "large", "large", "large", "late"]
 
 
-def test_what_goes_before_a_call_is_due_before_it() -> None:
+def test_of_its_key_what_is_due_earlier_goes_before_a_call() -> None:
     shares = FairShare()
     for number in range(8):
-        shares.add(_call("large", float(number)))
-    assert [shares.before(_call("new", due), 0.0) for due in (-1.0, 2.5, 9.0)] == [0.0, 3.0, 8.0]
+        shares.add(_call("request", float(number)))
+    assert [shares.before(_call("new", due)) for due in (-1.0, 2.5, 9.0)] == [0.0, 3.0, 8.0]
     # Of another key, as much as of its own and a call.
-    assert [shares.before(_call("new", 0.0, "other"), more) for more in (0.0, 2.0)] == [1.0, 5.0]
+    shares.add(_call("request", 0.0, "other"))
+    assert shares.before(_call("new", 1.0, "other")) == 1.0 + 2.0
+
+
+def test_no_more_of_other_keys_goes_before_a_call_than_they_have() -> None:
+    shares = FairShare()
+    for number in range(8):
+        shares.add(_call("request", float(number)))
+    shares.add(_call("request", 0.0, "other"))
+    assert shares.before(_call("new", 9.0)) == 8.0 + 1.0
 
 
 def test_what_follows_a_call_goes_before_a_new_request_of_its_key() -> None:
     shares = FairShare()
     shares.add(call := _call("first", 0.0, follows=10.0))
-    assert shares.before(_call("new", 1.0), 0.0) == 11.0
+    assert shares.before(_call("new", 1.0)) == 11.0
     # Not before a later call of the same request.
-    assert shares.before(replace(_call("first", 1.0), begun=True), 0.0) == 1.0
+    assert shares.before(replace(_call("first", 1.0), begun=True)) == 1.0
     # Another key goes after one call.
-    assert shares.before(_call("new", 1.0, "other"), 0.0) == 1.0
+    assert shares.before(_call("new", 1.0, "other")) == 1.0
     shares.add(_call("second", 2.0))
     shares.remove(call)
-    assert shares.before(_call("new", 3.0), 0.0) == 1.0
+    assert shares.before(_call("new", 3.0)) == 1.0
 
 
 def test_ranks_only_order_calls_of_one_key() -> None:

@@ -4,6 +4,7 @@ import asyncio
 import random
 import threading
 import time
+from dataclasses import replace
 from unittest.mock import Mock
 
 import pytest
@@ -109,6 +110,15 @@ async def test_a_request_that_is_given_up_is_told_how_long_a_new_one_would_wait(
     async with waiting(queue, *[asking()] * 50):
         with pytest.raises(BadGateway) as refused:
             await queue.slot(begun).__aenter__()
+        assert int(refused.value.headers["Retry-After"]) > 4
+
+
+async def test_a_full_queue_names_the_wait_behind_all_calls_of_the_key() -> None:
+    queue = queue_of(1, Bounds(key=50))
+    await queue.run(asking(), lambda backend: asyncio.sleep(0.1))
+    async with waiting(queue, *[replace(asking(), rank=1)] * 50):
+        with pytest.raises(BadGateway) as refused:
+            queue.refuse_early(asking())
         assert int(refused.value.headers["Retry-After"]) > 4
 
 
@@ -267,28 +277,23 @@ async def test_late_work_is_refused_unless_it_runs_in_parallel() -> None:
     queue.refuse_late(asking(seconds=8), 100, at_once=4)
 
 
-async def test_the_calls_of_a_request_are_due_one_after_another_and_know_what_follows_them() -> None:
+async def test_the_calls_of_a_request_are_due_together_and_know_what_follows_them() -> None:
     queue = queue_of(2)
     contexts = queue.contexts(asking(), [1.0, 2.0, 3.0, 4.0, 5.0], 2)
     assert [context.follows for context in contexts] == [8.0, 4.0, 5.0, 0.0, 0.0]
-    # Nothing was measured, so all are due at once.
-    assert {context.due for context in contexts} == {contexts[0].due}
-    await queue.run(asking(), lambda backend: asyncio.sleep(0.1))
-    contexts = queue.contexts(asking(), [1.0, 2.0, 3.0], 8)
-    seconds = queue.calls.seconds_for(1.0, 2)
-    dues = [context.due or 0.0 for context in contexts]
-    assert [due - dues[0] for due in dues] == pytest.approx([0.0, seconds, 3 * seconds])
-    assert not any(context.follows for context in contexts)
+    assert not any(context.follows for context in queue.contexts(asking(), [1.0, 2.0, 3.0], 8))
 
 
-async def test_work_is_late_if_others_have_too_many_turns_while_it_is_done() -> None:
-    queue = queue_of(1)
+async def test_a_request_is_due_when_it_has_taken_four_times_as_long_as_it_would_alone() -> None:
+    queue, now = queue_of(2), asyncio.get_running_loop().time
+    # Nothing was measured.
+    (only,) = {context.due for context in queue.contexts(asking(), [1.0, 2.0], 8)}
+    assert only == pytest.approx(now(), abs=0.05)
     await queue.run(asking(), lambda backend: asyncio.sleep(0.1))
-    async with waiting(queue, *[asking(f"other {number // 5}") for number in range(50)]):
-        queue.refuse_late(asking("new", seconds=4), 1, at_once=8)
-        with pytest.raises(BadGateway, match="would take about"):
-            queue.refuse_late(asking("new", seconds=4), 5, at_once=8)
-        queue.refuse_late(asking("new", seconds=8), 5, at_once=8)
+    (only,) = {context.due for context in queue.contexts(asking(), [1.0, 2.0], 8)}
+    assert only == pytest.approx(now() + 4 * queue.calls.seconds_for(3.0, 2), abs=0.05)
+    (only,) = {context.due for context in queue.contexts(asking(seconds=20), [1000.0], 8)}
+    assert only == pytest.approx(now() + 10, abs=0.05)
 
 
 async def test_a_call_lacks_what_those_before_it_take_and_an_idle_queue_has_time_for_any() -> None:

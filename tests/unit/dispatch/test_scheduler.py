@@ -160,4 +160,3 @@ def test_of_other_keys_as_much_work_goes_before_a_call_as_of_its_own() -> None:
             _enter(scheduler, key, FREE)
     keys = ("new", "modest", "greedy")
     assert [scheduler.work_before(Call(key, FREE, None, 0.0)) for key in keys] == [2, 3, 101]
-    assert [scheduler.work_before(Call(key, FREE, None, 0.0), 4.0) for key in keys] == [14, 11, 105]

@@ -101,8 +101,8 @@ async def _flood(keys: int, deadline: float, seconds: float) -> float:
 
 
 def test_in_a_flood_nearly_all_that_is_begun_is_answered() -> None:
-    # 0.97. In the order of their arrival it is 0.82, and 0.92 if nobody counts the work that follows waiting calls.
-    assert _in_virtual_time(_flood(32, 300.0, 700.0)) > 0.95
+    # 0.93. In the order of their arrival it is 0.81, and 0.88 if nobody counts the work that follows waiting calls.
+    assert _in_virtual_time(_flood(32, 300.0, 700.0)) > 0.91
 
 
 async def _small_beside_large() -> tuple[float, float]:
