@@ -22,7 +22,9 @@ class Sender:
         self._waiting: dict[Call, asyncio.Future[None]] = {}
         # Models that calls have left since the last search for the next ones.
         self._left: set[ModelCalls] = set()
-        self._timer: asyncio.TimerHandle | None = None
+        # The handle that uvloop gives for less than a millisecond does not know when.
+        self._timer: asyncio.Handle | None = None
+        self._looks_at = math.inf
 
     def enter(self, model: ModelCalls, call: Call) -> Sent:
         """Queue a call; the future is done when the call may be sent."""
@@ -54,11 +56,11 @@ class Sender:
             if not (sent := self._waiting.pop(call)).done():
                 sent.set_result(None)
         when = self.admission.next_change(now, models)
-        if when < math.inf and (self._timer is None or when < self._timer.when()):
+        if when < self._looks_at:
             if self._timer is not None:
                 self._timer.cancel()
-            self._timer = self._loop.call_at(when, self._look_again)
+            self._timer, self._looks_at = self._loop.call_at(when, self._look_again), when
 
     def _look_again(self) -> None:
-        self._timer = None
+        self._timer, self._looks_at = None, math.inf
         self.send()
