@@ -223,6 +223,8 @@ class Admission:
             times.append(model.scheduler.next_change(now))
             loads = [triton.models[model.name] for triton in model.tritons.values()]
             times += [until for load in loads if not load.capacity.gpu for until in load.kept_until.values()]
+            if model.batch.divisible:
+                times += [load.apart_from for load in loads]
             if model.scheduler.waiting(BULK):
                 times += [triton.next_idle(now) for triton in model.tritons.values()]
         return min(time for time in times if time > now)
@@ -242,6 +244,7 @@ class Admission:
             name: model.tritons[name]
             for name, load in loads.items()
             if (floor or load.gives_way(call, executions, joined=joined, now=now))
+            and (not joined or load.is_apart(call, now))
             and load.has_room(call, executions, alone=alone, now=now)
         }
         if call.priority == BULK:

@@ -27,6 +27,8 @@ EXECUTIONS = 2
 _LARGE_BATCH = 8
 # The share of time that bulk work gets while other calls come.
 _BULK_PART = 0.02
+# Calls sent this much (seconds) further apart than a batch waits are not in one: so much may their ways differ.
+_WAYS_SECONDS = 0.004
 # The tolerance for rounding errors in sums of executions.
 ROUNDING = 1e-9
 
@@ -61,7 +63,9 @@ class ModelLoad:
     turn: int = 0
     in_flight: InFlight = field(default_factory=InFlight)
     long: int = 0
+    # When the last call was sent, and its priority.
     began: float = -math.inf
+    last: int = 0
     # By priority: until when calls of lower tiers give way.
     kept_until: dict[int, float] = field(default_factory=dict)
 
@@ -94,6 +98,20 @@ class ModelLoad:
         if not joined or calls < self.instances - 1:
             return calls < self.instances
         return now == self.began and self.in_flight.executions + executions <= joined + ROUNDING
+
+    def is_apart(self, call: Call, now: float) -> bool:
+        """Whether Triton puts a call into no batch with calls of another tier that were sent just before.
+
+        On processors, a batch takes as long as all of its calls: a small one would wait for large ones of a lower tier.
+        """
+        return call.priority == self.last or now >= self.apart_from
+
+    @property
+    def apart_from(self) -> float:
+        """From when on (loop seconds) a call is in no batch with those sent before."""
+        if self.capacity.gpu or self.instances == 1:
+            return -math.inf
+        return self.began + self.capacity.delay + _WAYS_SECONDS
 
     def has_room(self, call: Call, executions: float, *, alone: bool, now: float) -> bool:
         """Whether one more call fits. With ``alone``, it must not wait behind another call."""
@@ -148,7 +166,7 @@ class TritonLoad:
     def begin(self, call: Call, model: str, now: float) -> None:
         """Count a call as sent."""
         load = self.models[model]
-        load.began, call.on_processors = now, not load.capacity.gpu
+        load.began, load.last, call.on_processors = now, call.priority, not load.capacity.gpu
         load.kept_until[call.priority] = now + self._idle_seconds
         load.long += call.executions > EXECUTIONS
         self._count(call, model, 1)

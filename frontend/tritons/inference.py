@@ -15,13 +15,15 @@ Outputs = dict[str, NDArray[Any]]
 class Capacity:
     """The capacity of a backend for a model: instances, and the most calls of a batch.
 
-    ``gpu``: it does not share processors with other models. ``stops``: it stops soon if a call is cancelled.
+    ``gpu``: it does not share processors with other models. ``stops``: it stops soon if a call is cancelled. ``delay``:
+    for so many seconds a call waits for others to join its batch.
     """
 
     instances: int = 1
     max_batch: int = 1
     gpu: bool = False
     stops: bool = False
+    delay: float = 0.0
 
 
 @dataclass(frozen=True)

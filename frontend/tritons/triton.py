@@ -141,7 +141,8 @@ class Triton:
         self._processes.pop(model, None)
         if in_python:
             self._processes[model] = instances, [_empty(tensor, config) for tensor in config.input]
-        return Capacity(instances, max(1, config.max_batch_size), gpu, stops=in_python)
+        delay = config.dynamic_batching.max_queue_delay_microseconds / 1e6
+        return Capacity(instances, max(1, config.max_batch_size), gpu, stops=in_python, delay=delay)
 
     async def try_out(self, model: str, trial: Trial) -> None:
         """Run a trial. Raises ``BadAnswer`` if an output is missing or not finite."""

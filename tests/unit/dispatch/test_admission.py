@@ -163,6 +163,7 @@ def test_a_higher_tier_has_the_next_execution_to_itself() -> None:
     its._seconds = 0.3
     scene.enter_all(9, "m", cost=4)
     assert len(scene.sent()) == 2
+    scene.now += 0.01
     company = scene.enter("m", COMPANY, cost=1)
     assert scene.sent() == [company]
 

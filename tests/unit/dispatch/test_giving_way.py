@@ -113,7 +113,9 @@ def test_lower_tiers_are_looked_at_again_when_the_hold_time_ends() -> None:
     scene = _cut()
     _came(scene)
     scene.enter_all(2, "m", cost=4.0)
+    scene.now += 0.1
     scene.sent()
+    scene.now += 0.1
     models = scene.admission.models.values()
     assert scene.admission.next_change(scene.now, models) == pytest.approx(5.01)
     scene.now = 5.02
@@ -168,3 +170,24 @@ def test_a_company_that_always_has_a_call_in_flight_does_not_starve_the_others()
         served += first.priority == FREE
         scene.end(first, after=0.2)
     assert served > 200 / 8
+
+
+@pytest.mark.parametrize(("first", "second"), [(FREE, COMPANY), (COMPANY, FREE)])
+def test_calls_of_different_tiers_are_sent_too_far_apart_for_one_batch(first: int, second: int) -> None:
+    scene = _cut(Capacity(2, 32, delay=0.002))
+    _came(scene)
+    scene.now += 1.0
+    assert _sent(scene, 1, 1.0, first) == 1
+    scene.now += 0.001
+    assert _sent(scene, 1, 1.0, second) == 0
+    scene.now = scene.admission.next_change(scene.now, scene.admission.models.values())
+    assert scene.now == pytest.approx(1.01 + 0.006)
+    assert [call.priority for call in scene.sent()] == [second]
+
+
+@pytest.mark.parametrize("capacity", [Capacity(2, 32, gpu=True, delay=0.002), Capacity(1, 32, delay=0.002)])
+def test_on_a_gpu_or_with_one_instance_they_may_share_a_batch(capacity: Capacity) -> None:
+    scene = _cut(capacity)
+    scene.enter("m", FREE, 1.0)
+    scene.enter("m", COMPANY, 1.0)
+    assert len(scene.sent()) == 2

@@ -63,6 +63,7 @@ class Service(service_pb2_grpc.GRPCInferenceServiceServicer):  # type: ignore[mi
         answer = service_pb2.ModelConfigResponse()
         answer.config.backend = "python" if request.name == "whisper" else "onnxruntime"
         answer.config.max_batch_size = 8
+        answer.config.dynamic_batching.max_queue_delay_microseconds = 2000
         answer.config.instance_group.add(count=2, gpus=self.gpus, kind=self.kind)
         answer.config.input.add(name="audio", data_type="TYPE_FP32", dims=[-1])
         answer.config.input.add(name="language", data_type="TYPE_STRING", dims=[1])
@@ -145,9 +146,9 @@ async def test_instances_are_counted_on_each_gpu(triton: Triton, service: Servic
 
 
 async def test_the_capacity_is_that_of_the_configuration(triton: Triton, service: Service) -> None:
-    assert await triton.capacity("embedder") == Capacity(2, 8)
+    assert await triton.capacity("embedder") == Capacity(2, 8, delay=0.002)
     service.kind, service.gpus = ModelInstanceGroup.KIND_GPU, [0]
-    assert await triton.capacity("whisper") == Capacity(2, 8, gpu=True, stops=True)
+    assert await triton.capacity("whisper") == Capacity(2, 8, gpu=True, stops=True, delay=0.002)
 
 
 @pytest.mark.parametrize("before", [[], [""]], ids=["the first", "the second"])
