@@ -56,10 +56,13 @@ class Form:
 class _Parser(PushMultipartParser):  # type: ignore[misc]
     """Accepts part heads as HTTP's grammar defines them: any bytes in a file name, and tabs as blanks."""
 
-    def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
+    def _on_segment_headerline(self, line: bytes) -> None:
         # It refuses a line's end that stands alone only if the rest of the line has not arrived yet.
-        if any("\n" in text for pair in headerlist for text in pair):
+        if b"\n" in line:
             raise ParserError(_MALFORMED)
+        super()._on_segment_headerline(line)
+
+    def _create_segment(self, headerlist: list[tuple[str, str]]) -> MultipartSegment:
         return super()._create_segment([(name, value.replace("\t", " ")) for name, value in headerlist])
 
 

@@ -44,7 +44,10 @@ _FRAMES = (
     b"\x81\x85abcd\x09\x07\x0f\x08\x0e\x89\x80abcd\x88\x82abcd\x62\x8a",
     b"\x01\x80abcd\x80\xfe\x00\x7eabcd" + b"x" * 126 + b"\x82\xff" + (70_000).to_bytes(8) + b"abcd" + b"x" * 100,
 )
-_FORMS = (b'--x\r\nContent-Disposition: form-data; name="file"; filename=""\nX: y\r\n\r\na\r\n--x--\r\n',)
+_FORMS = (
+    b'--x\r\nContent-Disposition: form-data; name="file"; filename=""\nX: y\r\n\r\na\r\n--x--\r\n',
+    b'--x\r\nContent-Disposition\n: form-data; name="file"; filename="' + b"x" * 1000 + b'"\r\n\r\na\r\n--x--\r\n',
+)
 _UPSTREAM = (
     b'7\n{"error": {"message": "m", "type": "t", "param": null, "code": "insufficient_quota"}}',
     b'Wed, 21 Oct 2026 07:28:00 GMT\n{"detail": [{"msg": "m"}]}',
