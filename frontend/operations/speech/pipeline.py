@@ -1,6 +1,7 @@
 """Text to an audio file: phonemize in a worker, speak sentences in parallel, join them in order."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import ParamSpec, TypeVar
 
 import numpy as np
@@ -130,7 +131,9 @@ class SpeechPipeline:
         text.length.add(audio.size + self.pause(voice) * part.ends)
         if audio.size <= _INLINE_SAMPLES:
             return part, to_int16(audio, voice.least_peak)
-        return part, await self.encoders.run(context, to_int16, audio, voice.least_peak)
+        # What is due and what follows hold in the queue of the voice.
+        own = replace(context, due=None, follows=0.0)
+        return part, await self.encoders.run(own, to_int16, audio, voice.least_peak)
 
     @staticmethod
     def _work(text: Speaking, part: Utterance) -> float:

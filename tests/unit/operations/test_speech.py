@@ -31,6 +31,7 @@ from frontend.dispatch.worker_queue import WorkerQueue
 from frontend.errors import BadAnswer, BadGateway, InvalidRequest
 from frontend.extensions.streams.speech import stream
 from frontend.http.memory import MemoryBudget, MemoryReservation
+from frontend.operations.speech import pipeline as pipeline_module
 from frontend.operations.speech.pipeline import SpeechPipeline
 from frontend.operations.speech.protocol import SpeechRequest, parse_mobile, parse_openai
 from frontend.operations.speech.speaking import LengthLimit
@@ -164,6 +165,24 @@ async def test_a_short_text_does_not_wait_for_eight_sentences_of_a_long_one_of_i
     lengths = [inputs["input"].shape[1] for _, inputs in triton.calls]
     assert lengths.index(4) < 7
     assert len(lengths) == 21
+
+
+async def test_the_order_in_the_queue_of_a_voice_is_none_in_that_of_the_threads(
+    triton: LongTones, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline_module, "_INLINE_SAMPLES", 0)
+    contexts: list[RequestContext] = []
+    async with _pipeline(triton, calls_at_once=2) as pipeline:
+        run = pipeline.encoders.run
+
+        async def noted(context: RequestContext, *given: Any) -> Any:
+            contexts.append(context)
+            return await run(context, *given)
+
+        monkeypatch.setattr(pipeline.encoders, "run", noted)
+        await _spoken(pipeline, "Two words. " * 8)
+    assert len(contexts) >= 8
+    assert {(context.due, context.follows) for context in contexts} == {(None, 0.0)}
 
 
 async def test_speech_waits_for_no_triton_that_was_never_there() -> None:
