@@ -224,7 +224,9 @@ class Admission:
             loads = [triton.models[model.name] for triton in model.tritons.values()]
             times += [until for load in loads if not load.capacity.gpu for until in load.kept_until.values()]
             if model.batch.divisible:
-                times += [load.apart_from for load in loads]
+                # Only calls of another tier than the last one wait for this.
+                scheduler = model.scheduler
+                times += [load.apart_from for load in loads if scheduler.waits > scheduler.waiting(load.last)]
             if model.scheduler.waiting(BULK):
                 times += [triton.next_idle(now) for triton in model.tritons.values()]
         return min(time for time in times if time > now)

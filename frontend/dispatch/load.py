@@ -65,7 +65,7 @@ class ModelLoad:
     long: int = 0
     # When the last call was sent, and its priority.
     began: float = -math.inf
-    last: int = 0
+    last: int = BULK
     # By priority: until when calls of lower tiers give way.
     kept_until: dict[int, float] = field(default_factory=dict)
 

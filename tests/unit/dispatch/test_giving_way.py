@@ -185,6 +185,12 @@ def test_calls_of_different_tiers_are_sent_too_far_apart_for_one_batch(first: in
     assert [call.priority for call in scene.sent()] == [second]
 
 
+def test_calls_of_one_tier_are_not_looked_at_again_for_that() -> None:
+    scene = _cut(Capacity(2, 32, delay=0.002))
+    _sent(scene, 20, 4.0)
+    assert scene.admission.next_change(scene.now, scene.admission.models.values()) >= 5.0
+
+
 @pytest.mark.parametrize("capacity", [Capacity(2, 32, gpu=True, delay=0.002), Capacity(1, 32, delay=0.002)])
 def test_on_a_gpu_or_with_one_instance_they_may_share_a_batch(capacity: Capacity) -> None:
     scene = _cut(capacity)
