@@ -72,6 +72,7 @@ class FairShare:
         queue = self._queues.get(call.key, [])
         earlier = queue[: bisect_right(queue, _order(call), key=_order)]
         own = sum(each.cost for each in earlier)
+        # What follows them comes before a new request, but after a call of their own request.
         if not call.begun:
             own += sum(each.follows for each in earlier)
         others = len(self._queues) - (call.key in self._queues)

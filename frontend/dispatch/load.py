@@ -27,8 +27,9 @@ EXECUTIONS = 2
 _LARGE_BATCH = 8
 # The share of time that bulk work gets while other calls come.
 _BULK_PART = 0.02
-# Calls sent this much (seconds) further apart than a batch waits are not in one: so much may their ways differ.
-_WAYS_SECONDS = 0.004
+# Calls are in different batches if they are sent this much (seconds) further apart than a batch waits. One may take so
+# much longer to arrive than the other.
+_TRANSFER_SECONDS = 0.004
 # The tolerance for rounding errors in sums of executions.
 ROUNDING = 1e-9
 
@@ -100,7 +101,7 @@ class ModelLoad:
         return now == self.began and self.in_flight.executions + executions <= joined + ROUNDING
 
     def is_apart(self, call: Call, now: float) -> bool:
-        """Whether Triton puts a call into no batch with calls of another tier that were sent just before.
+        """Whether a call that is sent now is in no batch with a call of another tier.
 
         On processors, a batch takes as long as all of its calls: a small one would wait for large ones of a lower tier.
         """
@@ -108,10 +109,10 @@ class ModelLoad:
 
     @property
     def apart_from(self) -> float:
-        """From when on (loop seconds) a call is in no batch with those sent before."""
+        """The time (loop seconds) from which a call is in no batch with those that were sent before."""
         if self.capacity.gpu or self.instances == 1:
             return -math.inf
-        return self.began + self.capacity.delay + _WAYS_SECONDS
+        return self.began + self.capacity.delay + _TRANSFER_SECONDS
 
     def has_room(self, call: Call, executions: float, *, alone: bool, now: float) -> bool:
         """Whether one more call fits. With ``alone``, it must not wait behind another call."""

@@ -98,7 +98,7 @@ class ModelQueue:
         Raises ``Busy`` at once if the queue is full or the expected wait exceeds the deadline, else at the deadline.
         ``Retry-After`` is the expected wait.
         """
-        call = await self._enter(self._call(context), context)
+        call = await self._enter(context, 1.0)
         with self._measured(call):
             yield call.backend
 
@@ -172,7 +172,7 @@ class ModelQueue:
         The slot is in use until the work ends. If the caller is cancelled, the work is cancelled ``grace`` (of that
         backend) seconds later, because a backend is not free before its work stops.
         """
-        call = await self._enter(self._call(context, cost), context)
+        call = await self._enter(context, cost)
         task = asyncio.ensure_future(self._work(call, work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -206,8 +206,11 @@ class ModelQueue:
         due = context.due if context.due is not None else now
         return Call(context.key, context.priority, context.owner, now, cost, context.rank, due, context.follows, begun)
 
-    async def _enter(self, call: Call, context: RequestContext) -> Call:
-        self._refuse(call, context)
+    async def _enter(self, context: RequestContext, cost: float) -> Call:
+        self.refuse_full(context)
+        call = self._call(context, cost)
+        if call.arrived + self._calls.expected_wait(call) > context.deadline:
+            raise self._refusal("late", context)
         sent = self._enters(call)
         try:
             with current().queue, current().tracer.span("queue"):
@@ -226,11 +229,6 @@ class ModelQueue:
                 await sent
         except TimeoutError:
             raise self._refusal("late", context) from None
-
-    def _refuse(self, call: Call, context: RequestContext) -> None:
-        self.refuse_full(context)
-        if self._loop.time() + self._calls.expected_wait(call) > context.deadline:
-            raise self._refusal("late", context)
 
     def _expected_wait(self, context: RequestContext) -> float:
         return self._calls.expected_wait(self._call(context))

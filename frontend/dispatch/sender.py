@@ -22,7 +22,7 @@ class Sender:
         self._waiting: dict[Call, asyncio.Future[None]] = {}
         # Models that calls have left since the last search for the next ones.
         self._left: set[ModelCalls] = set()
-        # The handle that uvloop gives for less than a millisecond does not know when.
+        # For less than half a millisecond, uvloop returns a handle that does not tell its time.
         self._timer: asyncio.Handle | None = None
         self._looks_at = math.inf
 

@@ -130,7 +130,7 @@ class PackedModel:
         """The rows, and the weights of each text's tokens, float32 [tokens]. For no large batch."""
         names = [self._output, WEIGHTS]
         parts = self._parts(texts, context)
-        contexts = self._contexts(parts, context)
+        contexts = self._contexts(context, list(map(work, parts)))
         calls = (self._request(*each, names) for each in zip(parts, contexts, strict=True))
         found = await gather_or_cancel(calls, lambda: self._calls_at_once)
         rows, weights = (np.concatenate(each) for each in zip(*found, strict=True))
@@ -148,8 +148,8 @@ class PackedModel:
         some = (texts[start : start + _TEXTS_AT_ONCE] for start in range(0, len(texts), _TEXTS_AT_ONCE))
         return [part for group in some for part in pack(group, budget)]
 
-    def _contexts(self, parts: list[list[Ids]], context: RequestContext) -> list[RequestContext]:
-        return self._dispatcher.queue(self._model).contexts(context, list(map(work, parts)), self._calls_at_once)
+    def _contexts(self, context: RequestContext, costs: list[float]) -> list[RequestContext]:
+        return self._dispatcher.queue(self._model).contexts(context, costs, self._calls_at_once)
 
     async def _rows(self, texts: list[Ids], context: RequestContext, rest: LargeWork) -> NDArray[np.float32]:
         parts, names = self._parts(texts, context), [self._output]
@@ -159,15 +159,16 @@ class PackedModel:
         rows, whole = np.empty((len(texts), *self._width), np.float32), rest.left
 
         # To join the rows of a large batch at its end would take too long.
-        async def fill(start: int, part: list[Ids], context: RequestContext, begun: float) -> None:
+        async def fill(start: int, part: list[Ids], context: RequestContext, before: float) -> None:
             if rest.left < whole:
-                left = _SURELY * (whole - begun)
+                left = _SURELY * (whole - before)
                 self._dispatcher.queue(self._model).refuse_late(context, left, self._calls_at_once)
             (rows[start : start + len(part)],) = await self._request(part, context, names)
             rest.left -= work(part)
 
-        starts, begun = accumulate(map(len, parts), initial=0), accumulate(map(work, parts), initial=0.0)
-        calls = (fill(*each) for each in zip(starts, parts, self._contexts(parts, context), begun, strict=False))
+        starts, costs = accumulate(map(len, parts), initial=0), list(map(work, parts))
+        contexts, before = self._contexts(context, costs), accumulate(costs, initial=0.0)
+        calls = (fill(*each) for each in zip(starts, parts, contexts, before, strict=False))
         await gather_or_cancel(calls, lambda: self._calls_at_once)
         return rows
 

@@ -226,7 +226,7 @@ def _translate(model: str, error: InferenceServerException) -> BadGateway | Inte
     if status == str(grpc.StatusCode.DEADLINE_EXCEEDED):
         return Late(_LATE)
     if status == str(grpc.StatusCode.CANCELLED):
-        # Nobody here did: a server that ends cancels the calls that it has not taken yet.
+        # The frontend did not cancel it. A server that ends cancels the calls that it has not taken.
         return Unreached(_UNREACHABLE)
     if _UNLOADED in (error.message() or ""):
         return Unloaded(_UNREACHABLE)

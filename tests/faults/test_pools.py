@@ -92,4 +92,4 @@ async def test_tritons_come_and_go_and_no_request_is_lost(tmp_path: Path) -> Non
         finally:
             await frontend.stop()
         await pool.stop()
-    assert not [answer for answer in load.answers if answer.status != 200]
+    assert {(answer.status, answer.error) for answer in load.answers} == {(200, "")}
