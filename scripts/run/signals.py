@@ -1,5 +1,6 @@
 """Signals that end a command: from a terminal, a service manager, or a terminal that closes."""
 
+import asyncio
 import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -33,3 +34,22 @@ def interruptible(hurry: Callable[[], None], signals: Sequence[signal.Signals] =
         yield
     finally:
         handle(later)
+
+
+def cancel_when_interrupted(hurry: Callable[[], None]) -> None:
+    """Cancel the running task at the first of ``SIGNALS``. Later ones, until the event loop ends, call ``hurry``.
+
+    An exception from a handler, as above, does not wake an event loop that has just decided to wait.
+    """
+    loop, task = asyncio.get_running_loop(), asyncio.current_task()
+    assert task is not None
+
+    def first() -> None:
+        handle(hurry)
+        task.cancel()
+
+    def handle(handler: Callable[[], None]) -> None:
+        for number in SIGNALS:
+            loop.add_signal_handler(number, handler)
+
+    handle(first)

@@ -46,7 +46,7 @@ from scripts.benchmark.product.sweep import (
     table,
 )
 from scripts.benchmark.product.triton_counts import between, settled
-from scripts.run.signals import INTERRUPTED, interruptible
+from scripts.run.signals import INTERRUPTED, cancel_when_interrupted
 
 _DIFFERENT_CALLS = 64
 _LOAD_SECONDS = 600.0
@@ -101,7 +101,7 @@ async def _until_served(client: load.Client, request: Call) -> None:
 
 
 async def sweep(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> Sweep:
-    """Measure every combination, and load the model as before."""
+    """Measure every combination, and load the model as before, also if it is cancelled."""
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=_LOAD_SECONDS)) as session:
         control = Control(session, target.triton, arguments.model, target.secret)
         if arguments.inputs:
@@ -189,6 +189,11 @@ def _at_once() -> None:
     os._exit(INTERRUPTED)
 
 
+async def _interruptible(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> Sweep:
+    cancel_when_interrupted(_at_once)
+    return await sweep(target, arguments, report)
+
+
 def main() -> int:
     described = parser()
     arguments = described.parse_args()
@@ -199,14 +204,14 @@ def main() -> int:
         described.error(f"argument --model: {arguments.model!r} needs --inputs; without, there are {others}")
     running = Target(arguments.url, arguments.key, arguments.triton, secret=arguments.secret)
     report = functools.partial(print, flush=True)
-    with nullcontext(running) if arguments.triton else own_product() as target:
-        try:
-            with interruptible(_at_once):
-                swept = asyncio.run(sweep(target, arguments, report))
-        except KeyboardInterrupt:
-            return INTERRUPTED
-        except aiohttp.ClientError as error:
-            raise SystemExit(f"Triton at {target.triton}: {error}") from None
+    try:
+        with nullcontext(running) if arguments.triton else own_product() as target:
+            try:
+                swept = asyncio.run(_interruptible(target, arguments, report))
+            except aiohttp.ClientError as error:
+                raise SystemExit(f"Triton at {target.triton}: {error}") from None
+    except (asyncio.CancelledError, KeyboardInterrupt):
+        return INTERRUPTED
     shown = table(swept.found, arguments.p95)
     named = {"model": arguments.model, "p95": arguments.p95}
     output.write(arguments.out / arguments.model, shown, {**named, "tried": [asdict(each) for each in swept.found]})
