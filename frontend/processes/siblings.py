@@ -50,7 +50,9 @@ class Siblings:
         # Numbers without a process, with the time of its start and the death that it follows.
         self._missing: dict[int, tuple[float, Death | None]] = dict.fromkeys(range(count), (0.0, None))
         self._pauses: dict[int, Pauses] = {}
-        self._ending, self._code = False, 0
+        # The signal that was passed on first.
+        self._ending: signal.Signals | None = None
+        self._code = 0
 
     def run(self) -> int:
         """Run until SIGTERM, SIGINT or a first start that fails, and until all have ended. Returns the exit status.
@@ -101,7 +103,11 @@ class Siblings:
 
     def _end(self, number: signal.Signals) -> None:
         """Pass the signal on and start no more. The last child that ends closes the sockets for good."""
-        self._ending = True
+        if self._ending is None:
+            self._ending = number
+        else:
+            # The same one would be lost on a child that has not handled the first yet.
+            (number,) = _ENDING - {self._ending}
         self._missing.clear()
         for each in self._sockets:
             each.close()

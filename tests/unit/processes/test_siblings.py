@@ -1,6 +1,7 @@
 """Programs of siblings in processes of their own: each line that one writes has its process id and a word."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -60,6 +61,13 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
+
+
+def waiting(pid: int) -> list[int]:
+    """The signals that a process has not handled yet."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    (sent,) = re.findall(r"^ShdPnd:\s+(\w+)$", status, re.MULTILINE)
+    return [number for number in range(1, 65) if int(sent, 16) >> (number - 1) & 1]
 
 
 @contextmanager
@@ -129,6 +137,26 @@ def test_a_second_signal_reaches_them_too_and_gives_the_exit_status(tmp_path: Pa
         siblings.said(3)
         siblings.process.send_signal(signal.SIGINT)
         assert siblings.process.wait(20) == 128 + signal.SIGINT
+
+
+def test_a_second_signal_reaches_a_child_that_has_not_handled_the_first(tmp_path: Path) -> None:
+    serve = """
+    received = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: received.append(number))
+    say("")
+    while len(received) < 2:
+        time.sleep(0.1)
+"""
+    with family(tmp_path, serve, 1) as siblings:
+        ((child, _),) = siblings.said(1)
+        os.kill(child, signal.SIGSTOP)
+        siblings.process.send_signal(signal.SIGTERM)
+        until(lambda: waiting(child) == [signal.SIGTERM])
+        siblings.process.send_signal(signal.SIGTERM)
+        until(lambda: len(waiting(child)) == 2)
+        os.kill(child, signal.SIGCONT)
+        assert siblings.process.wait(20) == 128 + signal.SIGTERM
 
 
 def test_a_first_start_that_fails_ends_all(tmp_path: Path) -> None:
