@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import re
 import signal
 import time
 from collections.abc import AsyncIterator
@@ -20,6 +19,7 @@ from tests.faults.served import Served
 from tests.frontends import named, prepare
 from tests.raw import connection, post
 from tests.redis import RedisServer
+from tests.signals import signals
 
 # Embedded in ``SECONDS``.
 LONG = "word " * 100
@@ -78,19 +78,14 @@ async def test_a_second_signal_ends_at_once_and_leaves_nothing(
         frontend.kill()
 
 
-def _catches(frontend: Served, number: signal.Signals) -> bool:
-    assert frontend.process is not None
-    status = Path(f"/proc/{frontend.process.pid}/status").read_text(encoding="utf-8")
-    (caught,) = re.findall(r"^SigCgt:\s+(\w+)$", status, re.MULTILINE)
-    return bool(int(caught, 16) >> (number - 1) & 1)
-
-
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 async def test_a_signal_ends_a_start(environ: dict[str, str], tmp_path: Path, number: signal.Signals) -> None:
     frontend = Served(environ, tmp_path / "log")
     try:
         frontend.spawn()
-        await until(lambda: _catches(frontend, signal.SIGTERM))
+        assert frontend.process is not None
+        pid = frontend.process.pid
+        await until(lambda: signal.SIGTERM in signals(pid, "SigCgt"))
         assert await frontend.stop(number, seconds=20) == 0
         assert frontend.log.read_text(encoding="utf-8") == ""
     finally:

@@ -1,7 +1,6 @@
 """Programs of siblings in processes of their own: each line that one writes has its process id and a word."""
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -10,11 +9,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import psutil
 import pytest
 from prometheus_client import CollectorRegistry
 from prometheus_client.multiprocess import MultiProcessCollector
 
 from tests.conftest import ROOT
+from tests.signals import signals
 
 _PROGRAM = """
 import os, signal, socket, subprocess, sys, time
@@ -33,6 +34,16 @@ sys.exit(Siblings({count}, [socket.socket()], serve).run())
 _WAITS = """
     say(death and death.code)
     time.sleep(100)
+"""
+_ENDS_AT_A_SECOND_SIGNAL = """
+    received = []
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda number, frame: received.append(number))
+    say("")
+    while len(received) < 2:
+        time.sleep(0.1)
+        if len(received) == 1:
+            say("one")
 """
 
 
@@ -61,13 +72,6 @@ def runs(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0] not in "ZX"
     except FileNotFoundError:
         return False
-
-
-def waiting(pid: int) -> list[int]:
-    """The signals that a process has not handled yet."""
-    status = Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    (sent,) = re.findall(r"^ShdPnd:\s+(\w+)$", status, re.MULTILINE)
-    return [number for number in range(1, 65) if int(sent, 16) >> (number - 1) & 1]
 
 
 @contextmanager
@@ -121,17 +125,7 @@ def test_a_signal_reaches_each_child_and_ends_the_parent_when_all_have_ended(
 
 
 def test_a_second_signal_reaches_them_too_and_gives_the_exit_status(tmp_path: Path) -> None:
-    serve = """
-    received = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, frame: received.append(number))
-    say("")
-    while len(received) < 2:
-        time.sleep(0.1)
-        if len(received) == 1:
-            say("one")
-"""
-    with family(tmp_path, serve) as siblings:
+    with family(tmp_path, _ENDS_AT_A_SECOND_SIGNAL) as siblings:
         siblings.said(2)
         siblings.process.send_signal(signal.SIGTERM)
         siblings.said(3)
@@ -140,21 +134,14 @@ def test_a_second_signal_reaches_them_too_and_gives_the_exit_status(tmp_path: Pa
 
 
 def test_a_second_signal_reaches_a_child_that_has_not_handled_the_first(tmp_path: Path) -> None:
-    serve = """
-    received = []
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda number, frame: received.append(number))
-    say("")
-    while len(received) < 2:
-        time.sleep(0.1)
-"""
-    with family(tmp_path, serve, 1) as siblings:
+    with family(tmp_path, _ENDS_AT_A_SECOND_SIGNAL, 1) as siblings:
         ((child, _),) = siblings.said(1)
         os.kill(child, signal.SIGSTOP)
+        until(lambda: psutil.Process(child).status() == psutil.STATUS_STOPPED)
         siblings.process.send_signal(signal.SIGTERM)
-        until(lambda: waiting(child) == [signal.SIGTERM])
+        until(lambda: signals(child, "ShdPnd") == {signal.SIGTERM})
         siblings.process.send_signal(signal.SIGTERM)
-        until(lambda: len(waiting(child)) == 2)
+        until(lambda: signals(child, "ShdPnd") == {signal.SIGTERM, signal.SIGINT})
         os.kill(child, signal.SIGCONT)
         assert siblings.process.wait(20) == 128 + signal.SIGTERM
 
