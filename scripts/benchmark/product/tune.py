@@ -189,7 +189,7 @@ def _at_once() -> None:
     os._exit(INTERRUPTED)
 
 
-async def _interruptible(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> Sweep:
+async def _sweep_until_a_signal(target: Target, arguments: argparse.Namespace, report: Callable[[str], None]) -> Sweep:
     cancel_when_interrupted(_at_once)
     return await sweep(target, arguments, report)
 
@@ -207,7 +207,7 @@ def main() -> int:
     try:
         with nullcontext(running) if arguments.triton else own_product() as target:
             try:
-                swept = asyncio.run(_interruptible(target, arguments, report))
+                swept = asyncio.run(_sweep_until_a_signal(target, arguments, report))
             except aiohttp.ClientError as error:
                 raise SystemExit(f"Triton at {target.triton}: {error}") from None
     except (asyncio.CancelledError, KeyboardInterrupt):
